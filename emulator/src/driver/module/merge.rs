@@ -174,12 +174,15 @@ fn rewrite(
 ) {
     let mut copied = 0;
     let mut before = [""; 2];
+    let mut last = [""; 2];
     let mut copy_to = |merged: &mut String, end: usize, next: usize| {
         merged.push_str(text.get(copied..end).unwrap_or_default());
         copied = next;
     };
-    for Token { kind, range } in tokens(text) {
+    let mut all = tokens(text).peekable();
+    while let Some(Token { kind, range }) = all.next() {
         let word = text.get(range.clone()).unwrap_or_default();
+        let next = all.peek().and_then(|token| text.get(token.range.clone())).unwrap_or_default();
         let list = before[0] == ".target" && (kind == Kind::Word || word == ",");
         let header = matches!(before, [_, ".version" | ".address_size"])
             || matches!(word, ".version" | ".address_size" | ".target")
@@ -191,14 +194,28 @@ fn rewrite(
             copy_to(merged, range.start, range.end);
             merged.push_str(&(number + files).to_string());
         } else if kind == Kind::Word
+            && !is_mnemonic(last, next)
             && let Some(name) = names.get(word)
         {
             copy_to(merged, range.start, range.end);
             merged.push_str(name);
         }
+        last = [last[1], word];
         before = [if word == ".target" || list { ".target" } else { "" }, word];
     }
     copy_to(merged, text.len(), text.len());
+}
+
+/// Whether a word between these two tokens and that one begins an instruction, which is no name: `ret` may be a variable besides.
+fn is_mnemonic(before: [&str; 2], next: &str) -> bool {
+    // A label, or an element of a list.
+    if matches!(next, ":" | "," | "}" | "+" | "-") {
+        return false;
+    }
+    let behind_guard = matches!(before[0], "@" | "!");
+    // `.loc 1 2 3` has no end mark.
+    let behind_place = before[1].starts_with(|first: char| first.is_ascii_digit());
+    behind_guard || behind_place || matches!(before[1], ";" | "{" | "}" | ":")
 }
 
 #[cfg(test)]
@@ -217,6 +234,35 @@ mod tests {
                 of_library: false,
             })
             .collect()
+    }
+
+    /// Private names may be those of instructions.
+    #[test]
+    fn instructions_are_not_renamed() {
+        let text = ".global .u32 ret = 1;\n.func add() { add: ret; }\n.global .u64 table[2] = {add, add};\n\
+                    .visible .entry k() { .reg .pred p; .reg .u64 mov; mov.u64 mov, ret; @p add.u64 mov, mov, 1; @!p add.u64 mov, mov, 1;\n\
+                    L: .loc 1 2 3 add.u64 mov, mov, 1; { add.u64 mov, mov, 1; } add.u64 mov, mov, 1; call add; ret; }\n";
+        let merged = merge(&parts(&[text, &text.replace(" k(", " l(")])).unwrap();
+        let module = cuda_ptx::parse(&merged).unwrap();
+        let mut count = 0;
+        for function in &module.functions {
+            for statement in function.statements().unwrap() {
+                if let cuda_ptx::Statement::Instruction(instruction) = statement {
+                    let known = ["add.u64", "mov.u64", "ret", "call"].contains(&instruction.name);
+                    assert!(known, "{}", instruction.name);
+                    count += 1;
+                }
+            }
+        }
+        assert_eq!(count, 16);
+        let named = |init: &cuda_ptx::Init<'_>| matches!(init, cuda_ptx::Init::Address { symbol, .. } if symbol.starts_with("add$"));
+        let tables = module.variables.iter().filter(|variable| variable.name.starts_with("table$"));
+        for table in tables {
+            assert!(
+                matches!(&table.init, Some(cuda_ptx::Init::List(list)) if list.iter().all(named)),
+                "{merged}"
+            );
+        }
     }
 
     #[test]

@@ -457,7 +457,8 @@ fn programs_that_nvcc_compiles_have_their_rows() {
         expected.extend(["static", "shared"].map(row));
     }
     let sources = std::fs::read_dir(folder.join("nvcc")).unwrap();
-    let programs = sources.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|e| e == "cu"));
+    let programs =
+        sources.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|e| e == "cu"));
     assert_eq!(programs.count(), faults.lines().count());
     let (examples, found): (Vec<&str>, Vec<&str>) = rows.lines().partition(|row| row.starts_with("example "));
     assert_eq!(found, expected);

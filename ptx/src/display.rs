@@ -43,6 +43,8 @@ impl Display for Operand<'_> {
             Operand::Literal(literal) => literal.fmt(f),
             Operand::Offset(name, offset) => write!(f, "{name}+{offset}"),
             Operand::Indexed(name, index) => write!(f, "{name}[{index}]"),
+            Operand::IndexedBy { array, register, plus: 0 } => write!(f, "{array}[{register}]"),
+            Operand::IndexedBy { array, register, plus } => write!(f, "{array}[{register}+{plus}]"),
             Operand::Address { base, offset: 0 } => write!(f, "[{base}]"),
             Operand::Address { base, offset } => write!(f, "[{base}+{offset}]"),
             Operand::AddressList(operands) => enclose(f, '[', operands, ']'),

@@ -32,6 +32,12 @@ impl Variable<'_> {
         self.ty.size() * self.vector as usize
     }
 
+    /// Whether it is an array whose length is not declared: `x[]`, or `x[0]`, which is the same.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.dims.first().is_some_and(|extent| extent.is_none_or(|extent| extent == 0))
+    }
+
     /// The number of elements. For `[]`, the number in the initialiser, or 0 without one (`.extern .shared x[]`).
     #[must_use]
     pub fn elements(&self) -> u64 {

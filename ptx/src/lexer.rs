@@ -197,19 +197,25 @@ impl<'a> Lexer<'a> {
 
     /// Takes everything that could belong to a number; [`crate::number::literal`] judges it.
     fn number(&mut self) -> Kind {
-        let hex = self.byte(0) == b'0' && !matches!(self.byte(1), b'.' | b'0'..=b'9');
+        let hex = self.byte(0) == b'0' && matches!(self.byte(1) | 0x20, b'x' | b'b' | b'f' | b'd');
         loop {
             let b = self.byte(0);
             let exponent = matches!(b, b'e' | b'E') && !hex && matches!(self.byte(1), b'+' | b'-');
             if exponent {
                 self.pos += 2;
-            } else if is(b, WORD) || b == b'.' && !is(self.byte(1), START) {
-                // `8.b8` is a number and a directive.
+            } else if is(b, WORD) || b == b'.' && (!is(self.byte(1), START) || self.at_exponent(1)) {
+                // `8.b8` is a number and a directive, `8.e3` a number.
                 self.pos += 1;
             } else {
                 return Kind::Number;
             }
         }
+    }
+
+    /// Is the byte that far on the start of an exponent?
+    fn at_exponent(&self, at: usize) -> bool {
+        let sign = usize::from(matches!(self.byte(at + 1), b'+' | b'-'));
+        matches!(self.byte(at), b'e' | b'E') && self.byte(at + 1 + sign).is_ascii_digit()
     }
 
     /// A string may span lines and escapes any character with a backslash.

@@ -6,13 +6,14 @@ use crate::tree::Literal;
 pub(crate) type Mistake = &'static str;
 
 const NOT_A_NUMBER: Mistake = " is not a number";
+const TOO_LARGE: Mistake = " does not fit in 64 bits";
 
 /// Reads a float as written in decimal.
 pub(crate) type Float = fn(&str) -> Result<Literal, Mistake>;
 
 /// Reads a number as written, or says what is wrong with it.
 ///
-/// Integers keep their 64 bits: a value of 2^63 or more becomes the negative number of the same bits.
+/// Integers keep 64 bits: a value of 2^63 or more becomes the negative number of the same bits.
 pub(crate) fn literal(text: &str, float: Float) -> Result<(Literal, bool), Mistake> {
     let bytes = text.as_bytes();
     if let [b'0', b'f' | b'F', digits @ ..] = bytes {
@@ -34,22 +35,27 @@ pub(crate) fn literal(text: &str, float: Float) -> Result<(Literal, bool), Mista
         [b'0', _, ..] => (8, &digits[1..]),
         _ => (10, digits),
     };
-    let value = unsigned(digits, radix).map_err(|e| match e.kind() {
-        std::num::IntErrorKind::PosOverflow => " does not fit in 64 bits",
-        _ => NOT_A_NUMBER,
-    })?;
+    let value = unsigned(digits, radix)?;
     Ok((Literal::Int(value as i64), suffix || value > i64::MAX as u64))
 }
 
 fn bits(digits: &[u8], want: usize, mistake: Mistake) -> Result<u64, Mistake> {
-    let hex = std::str::from_utf8(digits).ok().filter(|d| d.len() == want && !d.starts_with('+'));
+    let hex = std::str::from_utf8(digits).ok().filter(|d| d.len() == want);
     hex.and_then(|d| unsigned(d, 16).ok()).ok_or(mistake)
 }
 
-/// Not inlined, which would make one copy of the loop for each radix.
+/// As ptxas has it, a number that is a little too large loses the bits beyond 64; it is refused where a digit stands behind a number of 2^63 or
+/// more. Not inlined, which would make one copy of the loop for each radix.
 #[inline(never)]
-fn unsigned(digits: &str, radix: u32) -> Result<u64, std::num::ParseIntError> {
-    u64::from_str_radix(digits, radix)
+fn unsigned(digits: &str, radix: u32) -> Result<u64, Mistake> {
+    let append = |value: u64, digit: char| {
+        let digit = digit.to_digit(radix).ok_or(NOT_A_NUMBER)?;
+        if value >= 1 << 63 {
+            return Err(TOO_LARGE);
+        }
+        Ok(value.wrapping_mul(u64::from(radix)).wrapping_add(u64::from(digit)))
+    };
+    if digits.is_empty() { Err(NOT_A_NUMBER) } else { digits.chars().try_fold(0, append) }
 }
 
 fn is_decimal_float(text: &str) -> bool {
@@ -59,22 +65,15 @@ fn is_decimal_float(text: &str) -> bool {
 /// A decimal float, rounded to the nearest of 64 bits.
 pub(crate) fn decimal_float(text: &str) -> Result<Literal, Mistake> {
     let shaped = text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'));
-    match text.parse::<f64>() {
-        Ok(value) if shaped => Ok(Literal::F64(value.to_bits())),
-        _ => Err(NOT_A_NUMBER),
+    let value = text.parse::<f64>().ok().filter(|_| shaped).ok_or(NOT_A_NUMBER)?;
+    let mut digits = text.bytes().take_while(|b| !matches!(b, b'e' | b'E'));
+    match value.is_normal() || digits.all(|digit| matches!(digit, b'0' | b'.')) {
+        true => Ok(Literal::F64(value.to_bits())),
+        false => Err(" is not a normal number of 64 bits"),
     }
 }
 
 /// For readers to whom no float matters.
 pub(crate) fn any_float(_text: &str) -> Result<Literal, Mistake> {
     Ok(Literal::F64(0))
-}
-
-/// The number with its sign changed; floats change their sign bit.
-pub(crate) fn negate(literal: Literal) -> Literal {
-    match literal {
-        Literal::Int(v) => Literal::Int(v.wrapping_neg()),
-        Literal::F32(b) => Literal::F32(b ^ (1 << 31)),
-        Literal::F64(b) => Literal::F64(b ^ (1 << 63)),
-    }
 }

@@ -104,6 +104,7 @@ impl<'a> Operand<'a> {
             | Operand::Offset(name, _)
             | Operand::Indexed(name, _)
             | Operand::Element(name, _) => found.push(name),
+            Operand::IndexedBy { array, register, .. } => found.extend([array, register]),
             Operand::Address { base, .. } => base.names(found),
             Operand::AddressList(list) | Operand::Vector(list) | Operand::List(list) => {
                 list.iter().for_each(|operand| operand.names(found));

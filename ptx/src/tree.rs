@@ -25,6 +25,8 @@ pub struct Module<'a> {
     pub functions: Vec<Function<'a>>,
     /// `.section` blocks in source order: debug information.
     pub sections: Vec<Section<'a>>,
+    /// Directives outside bodies that this parser does not know and skipped: line, and name without its dot.
+    pub unknown: Vec<(u32, &'a str)>,
 }
 
 /// `.section name { ... }`: bytes for a debugger, as text that [`Module::section_bytes`] assembles.
@@ -319,8 +321,18 @@ pub enum Operand<'a> {
     Literal(Literal),
     /// `symbol+4` outside brackets (`mov.u64 %rd1, table+8`).
     Offset(&'a str, i64),
-    /// `table[3]` outside brackets: the element of an array variable by its index (PTX ISA, "Arrays as Operands").
+    /// `table[3]` outside brackets: the element of an array variable by its index (PTX ISA, "Arrays as Operands"). What `ld` and `st` access, and an
+    /// address elsewhere.
     Indexed(&'a str, i64),
+    /// `table[%r1]`, `table[%r1+3]`: the element whose index a register holds, and a number added to it.
+    IndexedBy {
+        /// The array variable.
+        array: &'a str,
+        /// The register.
+        register: &'a str,
+        /// Added to what it holds.
+        plus: i64,
+    },
     /// `[base+offset]`; base is `Name`, `Literal` or `Element`.
     Address {
         /// Register, variable or number.

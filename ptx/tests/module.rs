@@ -96,6 +96,7 @@ fn unknown_directives_are_skipped() {
         let text;
         let m = parsed!(text, &format!("{unknown}\n.visible .entry k() {{ ret; }}"));
         assert_eq!((m.functions.len(), m.variables.len()), (1, 0), "{unknown}");
+        assert_eq!(m.unknown, [(4, "frobnicate")], "{unknown}");
     }
 }
 

@@ -59,6 +59,8 @@ fn names() {
         ("table - 8 + 4", Operand::Offset("table", -4)),
         ("table[3]", Operand::Indexed("table", 3)),
         ("table[2*WARP_SZ]", Operand::Indexed("table", 64)),
+        ("table[%r1]", Operand::IndexedBy { array: "table", register: "%r1", plus: 0 }),
+        ("table[%r1+-2]", Operand::IndexedBy { array: "table", register: "%r1", plus: -2 }),
     ] {
         operand(text, &expected);
     }
@@ -78,6 +80,10 @@ fn numbers() {
         ("-0d0000000000000000", Literal::F64(1 << 63)),
         ("1e3", Literal::F64(1000f64.to_bits())),
         ("2.5E+1", Literal::F64(25f64.to_bits())),
+        ("1.e+3", Literal::F64(1000f64.to_bits())),
+        // A little too large: bits are lost.
+        ("18446744073709551621", Literal::Int(5)),
+        ("0x7fffffffffffffff0", Literal::Int(-16)),
         ("WARP_SZ", Literal::Int(32)),
         ("-WARP_SZ", Literal::Int(-32)),
     ] {
@@ -94,7 +100,22 @@ fn constant_expressions() {
         ("10-3-2", 5),
         ("7/2", 3),
         ("-7/2", -3),
-        ("-7 % 4", -3),
+        ("-7 % 3", 0),
+        ("~7 % 10", 8),
+        ("~7 / 2", 0x7fff_ffff_ffff_fffc),
+        ("~7 >> 1", 0x7fff_ffff_ffff_fffc),
+        ("(1 ? -1 : 0U) < 0", 1),
+        ("(1 ? 0U-1 : 0) / 2", i64::MAX),
+        ("-(5U) < 0", 0),
+        ("(5 & 3) - 3 < 0", 1),
+        ("(5 % 3) - 3 < 0", 0),
+        ("0 ? 1 : 0 ? 2 : 3", 3),
+        ("1 ? 0 ? 2 : 3 : 4", 3),
+        ("(1?2:3)+1", 3),
+        ("1 + 2 << 3", 24),
+        ("1 | 2 ^ 3 & 4", 3),
+        ("- -5", 5),
+        ("1.5 + 0.5 == 2.0", 1),
         ("0xffffffffffffffff/2U", i64::MAX),
         ("-1 < 1", 1),
         ("-1 < 1U", 0),
@@ -105,7 +126,9 @@ fn constant_expressions() {
         ("-8 >> 1", -4),
         ("(.u64)-8 >> 60", 15),
         ("(.s64)3", 3),
-        ("1 << 64", 0),
+        ("1 << 65", 2),
+        ("1 << -1", i64::MIN),
+        ("8 >> 65", 4),
         ("-1 >> 99", -1),
         ("6 & 3 | 8 ^ 12", 6),
         ("1 == 1 && 2 != 3", 1),
@@ -118,6 +141,13 @@ fn constant_expressions() {
     ] {
         operand(text, &int(value));
     }
+}
+
+/// However deep.
+#[test]
+fn parentheses() {
+    let deep = format!("{}7{}", "-(".repeat(100_000), ")".repeat(100_000));
+    operand(&format!("1+{deep}"), &int(8));
 }
 
 #[test]

@@ -123,12 +123,16 @@ fn numbers() {
         ("18446744073709551615", Literal::Int(-1)),
         ("9223372036854775808", Literal::Int(i64::MIN)),
         ("0f3F800000", Literal::F32(0x3f80_0000)),
-        ("-0f3F800000", Literal::F32(0xbf80_0000)),
+        ("-(1.5 + 2.0) * 4.0", Literal::F64((-14f64).to_bits())),
+        ("1.5 > 1.0", Literal::Int(1)),
         ("0d3ff0000000000000", Literal::F64(1.0f64.to_bits())),
         ("1.5", Literal::F64(1.5f64.to_bits())),
         ("-2e-3", Literal::F64((-2e-3f64).to_bits())),
         ("+.5", Literal::F64(0.5f64.to_bits())),
         ("1.", Literal::F64(1.0f64.to_bits())),
+        ("1.e3", Literal::F64(1000f64.to_bits())),
+        ("0e+3", Literal::F64(0)),
+        ("0.0e-999", Literal::F64(0)),
         ("1+2*3", Literal::Int(7)),
         ("WARP_SZ", Literal::Int(32)),
     ] {
@@ -254,5 +258,19 @@ fn pointer_attributes() {
             None,
             ptr(Some(Space::Const), 16)
         ]
+    );
+}
+
+/// The alignment may stand before the space.
+#[test]
+fn alignments_first() {
+    variables(
+        ".align 16 .global .u32 x; .visible .align 8 .shared .u8 y; .attribute(.managed) .global .u32 z;",
+        |v| {
+            assert_eq!(
+                v.iter().map(|v| (v.align, v.managed)).collect::<Vec<_>>(),
+                [(Some(16), false), (Some(8), false), (None, true)]
+            );
+        },
     );
 }

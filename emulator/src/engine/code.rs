@@ -144,6 +144,8 @@ pub(crate) struct ParamRows {
 
 /// A decoded function.
 pub(crate) struct Code {
+    /// Whether the last parameter takes an argument of fewer rows, or none.
+    pub(crate) open: bool,
     /// Its name.
     pub(crate) name: String,
     /// Instructions; branch targets are indices.

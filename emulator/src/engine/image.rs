@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::windows;
-use cuda_ptx::{FunctionKind, Linkage, Type, Variable};
+use cuda_ptx::{FunctionKind, Linkage, Variable};
 
 /// What decoding needs of a module.
 #[derive(Debug, Default)]
@@ -27,8 +27,8 @@ pub(super) struct Image {
     pub(super) externs: Vec<String>,
     /// `.global` and `.const` variables by name.
     pub(super) globals: HashMap<String, Global>,
-    /// `.global` and `.const` variables of functions, by line and name.
-    pub(super) nested: HashMap<(u32, String), Global>,
+    /// `.global` and `.const` variables of functions, by [`declaration`].
+    pub(super) nested: HashMap<usize, Global>,
     /// Variables declared `.extern` that no image defines: this image does.
     pub(super) unresolved: Vec<String>,
     /// `.shared` variables of module scope by name.
@@ -36,6 +36,13 @@ pub(super) struct Image {
 }
 
 impl Image {
+    /// The line of a name that was parsed from the text; 0 for others.
+    pub(super) fn line_of(&self, name: &str) -> u32 {
+        let offset = name.as_ptr().addr().checked_sub(self.text.as_ptr().addr());
+        let before = offset.and_then(|offset| self.text.get(..offset));
+        before.map_or(0, |before| before.bytes().filter(|byte| *byte == b'\n').count() as u32 + 1)
+    }
+
     /// Index and address of a function.
     pub(super) fn function(&self, name: &str) -> Option<(usize, u64)> {
         let index = *self.by_name.get(name)?;
@@ -58,7 +65,8 @@ pub(super) struct Global {
     pub(super) address: u64,
     pub(super) bytes: u64,
     pub(super) constant: bool,
-    pub(super) ty: Type,
+    /// See [`element_bytes`].
+    pub(super) element: u32,
     /// Placed by the module, which gives the memory back; else whoever loaded it said where it lies.
     pub(super) owned: bool,
 }
@@ -70,6 +78,20 @@ pub(super) struct SharedVariable {
     pub(super) bytes: u64,
     pub(super) align: u32,
     pub(super) dynamic: bool,
+    /// See [`element_bytes`].
+    pub(super) element: u32,
+}
+
+/// What tells a declaration from all others of an image: where its name stands in [`Image::text`], from which it was parsed. One line may
+/// declare a name several times, in a block each.
+pub(super) fn declaration(variable: &Variable<'_>) -> usize {
+    variable.name.as_ptr().addr()
+}
+
+/// How far the elements of an array are apart for `array[index]`. As ptxas has it, that is the size of the type, for vectors too, and
+/// an array of arrays counts as one of elements.
+pub(super) fn element_bytes(variable: &Variable<'_>) -> u32 {
+    variable.ty.size() as u32
 }
 
 impl SharedVariable {
@@ -80,6 +102,7 @@ impl SharedVariable {
             bytes: if dynamic { 0 } else { variable.size() },
             align: variable.align() as u32,
             dynamic,
+            element: element_bytes(variable),
         }
     }
 }

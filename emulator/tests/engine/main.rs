@@ -18,6 +18,8 @@ mod checks_twins;
 mod checks_values;
 mod compare;
 mod control;
+mod declarations;
+mod elements;
 mod faults;
 mod heap;
 mod indexed;

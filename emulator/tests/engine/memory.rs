@@ -127,16 +127,16 @@ fn initial_values() {
     let declarations = "
         .global .align 4 .b8 bytes[8] = {1, 2, 255};
         .global .u32 matrix[2][3] = {{1, 2}, {4, 5, 6}};
-        .global .f32 floats[3] = {1.5, 0f40000000, -2};
+        .global .f32 floats[3] = {1.5, 0f40000000, -2.0};
         .global .f64 wide = 0d3ff8000000000000;
         .global .u64 pointers[3] = {bytes, matrix+8, generic(floats)};
         .global .u16 counted[] = {7, 8, 9};
-        .const .align 8 .b8 low[4] = {0xff(matrix), 0xff00(matrix), 0xff0000(matrix), 0};
+        .const .align 8 .u8 low[4] = {0xff(matrix), 0xff00(matrix), 0xff0000(matrix), 0};
         .visible .entry k() { ret; }";
     let device = Device::new(&format!("{HEADER}{declarations}"));
     let global = |name: &str| device.program.global(name).unwrap();
     assert_eq!(device.download::<u8>(global("bytes").0, 8), [1, 2, 255, 0, 0, 0, 0, 0]);
-    assert_eq!(device.download::<u32>(global("matrix").0, 6), [1, 2, 0, 4, 5, 6]);
+    assert_eq!(device.download::<u32>(global("matrix").0, 6), [1, 2, 4, 5, 6, 0]);
     assert_eq!(device.download::<f32>(global("floats").0, 3), [1.5, 2.0, -2.0]);
     assert_eq!(device.download::<f64>(global("wide").0, 1), [1.5]);
     let pointers = [global("bytes").0, global("matrix").0 + 8, global("floats").0];

@@ -303,9 +303,9 @@ fn one_worker_is_deterministic() {
 
 #[test]
 fn wrong_uses_are_faults() {
-    let fault = snippet_fault(&snippet("bar.sync 16;"), 32, 4);
+    let fault = snippet_fault(&snippet("mov.u32 %r1, 16; bar.sync %r1;"), 32, 4);
     assert_eq!((fault.kind, fault.ptx_line), (FaultKind::InvalidSync, 10));
-    let fault = snippet_fault(&snippet("bar.sync 0, 33;"), 32, 4);
+    let fault = snippet_fault(&snippet("mov.u32 %r1, 33; bar.sync 0, %r1;"), 32, 4);
     assert_eq!(fault.kind, FaultKind::InvalidSync);
     let fault = snippet_fault(&snippet("bar.warp.sync 0xfffffffe;"), 32, 4);
     assert_eq!((fault.kind, fault.thread), (FaultKind::InvalidSync, [0, 0, 0]));

@@ -17,7 +17,7 @@ impl<'a> Cursor<'a> {
             match self.token.kind {
                 Kind::Word => self.labels_or_instruction(&mut block)?,
                 Kind::Punct(b'@') => self.guarded(&mut block)?,
-                Kind::Directive if self.space().is_some() => {
+                Kind::Directive if self.at_declaration() => {
                     self.declarations(Linkage::Internal, &mut variables)?;
                     block.extend(variables.drain(..).map(Statement::Variable));
                 }
@@ -120,16 +120,13 @@ impl<'a> Cursor<'a> {
 
     /// `.pragma "name value", ..;`
     fn pragma(&mut self) -> Result<Option<Statement<'a>>, Fault> {
-        let start = self.token.start;
-        self.advance()?;
         let mut used = None;
-        if self.token.kind == Kind::Str {
-            let mut words = self.string("a pragma")?.split_ascii_whitespace();
+        self.pragma_strings(|pragma| {
+            let mut words = pragma.split_ascii_whitespace();
             if words.next() == Some("used_bytes_mask") {
                 used = words.next().and_then(mask).map(Statement::UsedBytes);
             }
-        }
-        self.skip_rest(start)?;
+        })?;
         Ok(used)
     }
 

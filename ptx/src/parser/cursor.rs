@@ -21,13 +21,15 @@ pub(super) struct Cursor<'a> {
     /// End of the token read last.
     pub(super) end: usize,
     nesting: u32,
+    /// Directives that were skipped.
+    pub(super) unknown: Vec<(u32, &'a str)>,
 }
 
 impl<'a> Cursor<'a> {
     pub(super) fn new(text: &'a str, line: u32, parts: &'static Parts) -> Result<Self, Fault> {
         let mut lexer = Lexer::new(text, line);
         let token = lexer.next()?;
-        Ok(Self { parts, lexer, token, end: token.start, nesting: 0 })
+        Ok(Self { parts, lexer, token, end: token.start, nesting: 0, unknown: Vec::new() })
     }
 
     /// Text of the current token.

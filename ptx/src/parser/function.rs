@@ -89,7 +89,11 @@ impl<'a> Cursor<'a> {
                     function.noreturn = true;
                     self.advance()?;
                 }
-                "pragma" => self.skip_statement()?,
+                "pragma" => self.pragma_strings(|_| ())?,
+                // How many registers a called function keeps, which is up to the assembler.
+                "abi_preserve" | "abi_preserve_control" if function.kind == FunctionKind::Function => {
+                    self.directive_number().map(drop)?;
+                }
                 "attribute" => self.attribute().map(drop)?,
                 _ => self.unknown_function_directive()?,
             }
@@ -103,6 +107,7 @@ impl<'a> Cursor<'a> {
         {
             return Err(self.expected("`;` or `{` after the function's head"));
         }
+        self.note_unknown();
         self.advance()?;
         loop {
             match self.token.kind {

@@ -3,7 +3,6 @@
 use super::cursor::Cursor;
 use crate::error::Fault;
 use crate::lexer::Kind;
-use crate::number;
 use crate::tree::{Init, Literal, Type};
 
 impl<'a> Cursor<'a> {
@@ -83,32 +82,5 @@ impl<'a> Cursor<'a> {
         }
         offset = self.offset()?.wrapping_add(offset);
         Ok(Init::Address { symbol, offset, generic, mask: None })
-    }
-
-    /// A float with or without sign, or an integer constant expression.
-    pub(super) fn number_or_constant(&mut self) -> Result<Literal, Fault> {
-        let minus = self.at(b'-');
-        if minus || self.at(b'+') {
-            let mut ahead = self.lexer.clone();
-            let next = ahead.next()?;
-            if next.kind == Kind::Number && is_float(self.lexer.slice(next.start, next.end)) {
-                self.advance()?;
-                let (value, _) = self.literal()?;
-                return Ok(if minus { number::negate(value) } else { value });
-            }
-        } else if self.token.kind == Kind::Number && is_float(self.text()) {
-            return self.literal().map(|(value, _)| value);
-        }
-        let first = self.unary()?;
-        self.constant_from(first).map(|v| v.literal())
-    }
-}
-
-/// Does the number token look like a float? (`0f`, `0d`, a dot, or an exponent that is no hexadecimal digit.)
-fn is_float(text: &str) -> bool {
-    match text.as_bytes() {
-        [b'0', b'f' | b'F' | b'd' | b'D', ..] => true,
-        [b'0', b'x' | b'X' | b'b' | b'B', ..] => false,
-        bytes => bytes.iter().any(|b| matches!(b, b'.' | b'e' | b'E')),
     }
 }

@@ -36,6 +36,7 @@ impl<'a> Cursor<'a> {
             variables: Vec::new(),
             functions: Vec::new(),
             sections: Vec::new(),
+            unknown: Vec::new(),
         };
         if self.directive() != Some("target") {
             return Err(self.expected("`.target` after `.version`"));
@@ -43,6 +44,7 @@ impl<'a> Cursor<'a> {
         while self.token.kind != Kind::End {
             self.item(&mut module)?;
         }
+        module.unknown = std::mem::take(&mut self.unknown);
         Ok(module)
     }
 
@@ -73,8 +75,9 @@ impl<'a> Cursor<'a> {
             "file" => self.file().map(|f| module.files.push(f)),
             "section" => self.section().map(|s| module.sections.push(s)),
             "alias" => self.alias().map(|a| module.aliases.push(a)),
-            "pragma" => self.skip_statement(),
+            "pragma" => self.pragma_strings(|_| ()),
             "visible" | "extern" | "weak" | "common" | "entry" | "func" => self.linked(module),
+            "align" | "attribute" => self.declarations(Linkage::Internal, &mut module.variables),
             _ if self.space().is_some() => self.declarations(Linkage::Internal, &mut module.variables),
             _ => self.unknown(),
         }
@@ -150,7 +153,7 @@ impl<'a> Cursor<'a> {
         let linkage = self.linkage()?;
         match self.directive() {
             Some("entry" | "func") => self.function(first, linkage).map(|f| module.functions.push(f)),
-            _ if self.space().is_some() => self.declarations(linkage, &mut module.variables),
+            _ if self.at_declaration() => self.declarations(linkage, &mut module.variables),
             _ => Err(self.expected("`.entry`, `.func` or a state space")),
         }
     }
@@ -174,21 +177,21 @@ impl<'a> Cursor<'a> {
         Ok(linkage)
     }
 
-    /// Skips to the next semicolon.
-    pub(super) fn skip_statement(&mut self) -> Result<(), Fault> {
-        self.skip_rest(self.token.start)
+    /// `.pragma "name", "name";`: calls `each` for what stands between the quotes.
+    pub(super) fn pragma_strings(&mut self, mut each: impl FnMut(&'a str)) -> Result<(), Fault> {
+        self.advance()?;
+        loop {
+            each(self.string("a pragma in quotes")?);
+            if !self.eat(b',')? {
+                return self.expect(b';', "or `,` after the pragma");
+            }
+        }
     }
 
-    /// The rest of a statement that starts there.
-    pub(super) fn skip_rest(&mut self, start: usize) -> Result<(), Fault> {
-        loop {
-            match self.token.kind {
-                Kind::End | Kind::Punct(b'{' | b'}') => {
-                    return Err(Fault::new(start, "statement is never closed: expected `;`"));
-                }
-                Kind::Punct(b';') => return self.advance(),
-                _ => self.advance()?,
-            }
+    /// Notes that the current token is a directive that is not known.
+    pub(super) fn note_unknown(&mut self) {
+        if let Some(name) = self.directive() {
+            self.unknown.push((self.token.line, name));
         }
     }
 
@@ -196,6 +199,7 @@ impl<'a> Cursor<'a> {
     /// line that starts something known.
     fn unknown(&mut self) -> Result<(), Fault> {
         let first = self.token;
+        self.note_unknown();
         loop {
             self.advance()?;
             match self.token.kind {

@@ -50,11 +50,19 @@ impl<'a> Cursor<'a> {
         if self.at(b'+') || self.at(b'-') {
             return Ok(Operand::Offset(name, self.offset()?));
         }
-        if self.eat(b'[')? {
-            let index = self.constant()?;
-            self.expect(b']', "after the index")?;
-            return Ok(Operand::Indexed(name, index));
-        }
+        if self.eat(b'[')? { self.element_of(name) } else { Ok(operand) }
+    }
+
+    /// The index behind `array[`: a number, or a register and perhaps a number added to it.
+    fn element_of(&mut self, array: &'a str) -> Result<Operand<'a>, Fault> {
+        let operand = if self.at_word() && !self.at_constant() {
+            let register = self.identifier("a register as index")?;
+            let plus = if self.at(b'+') { self.offset()? } else { 0 };
+            Operand::IndexedBy { array, register, plus }
+        } else {
+            Operand::Indexed(array, self.constant()?)
+        };
+        self.expect(b']', "after the index")?;
         Ok(operand)
     }
 

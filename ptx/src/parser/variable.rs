@@ -52,10 +52,13 @@ impl<'a> Cursor<'a> {
             return Ok(params);
         }
         loop {
-            if !matches!(self.space(), Some(Space::Param | Space::Reg)) {
+            if !matches!(self.space(), Some(Space::Param | Space::Reg)) && self.directive() != Some("align") {
                 return Err(self.expected("`.param` or `.reg`"));
             }
             let specifier = self.specifier(Linkage::Internal)?;
+            if !matches!(specifier.space, Space::Param | Space::Reg) {
+                return Err(self.expected("a parameter"));
+            }
             let line = self.token.line;
             let name = if self.at_word() { self.identifier("a parameter name")? } else { "" };
             let variable = self.declarator(&specifier, if name == "_" { "" } else { name }, line)?;
@@ -76,14 +79,26 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Whether a declaration starts here: its space, or what may stand before that.
+    pub(super) fn at_declaration(&self) -> bool {
+        self.space().is_some() || self.directive() == Some("align")
+    }
+
     fn specifier(&mut self, linkage: Linkage) -> Result<Specifier, Fault> {
+        let (mut align, mut managed) = (None, false);
+        while let Some(name @ ("align" | "attribute")) = self.directive() {
+            match name {
+                "align" => align = Some(self.alignment()?),
+                _ => managed |= self.attribute()?,
+            }
+        }
         let Some(space) = self.space() else { return Err(self.expected("a state space")) };
         self.advance()?;
         // `.const[2]`: banks were dropped from the ISA long ago.
         if space == Space::Const && self.at(b'[') {
             self.skip_group()?;
         }
-        let (mut ty, mut vector, mut align, mut ptr, mut managed) = (None, 1, None, None, false);
+        let (mut ty, mut vector, mut ptr) = (None, 1, None);
         while let Some(name) = self.directive() {
             match name {
                 "align" => align = Some(self.alignment()?),

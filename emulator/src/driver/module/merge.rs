@@ -219,6 +219,35 @@ mod tests {
             .collect()
     }
 
+    /// Private names may be those of instructions.
+    #[test]
+    fn instructions_are_not_renamed() {
+        let text = ".global .u32 ret = 1;\n.func add() { add: ret; }\n.global .u64 table[2] = {add, add};\n\
+                    .visible .entry k() { .reg .pred p; .reg .u64 mov; mov.u64 mov, ret; @p add.u64 mov, mov, 1; @!p add.u64 mov, mov, 1;\n\
+                    L: .loc 1 2 3 add.u64 mov, mov, 1; { add.u64 mov, mov, 1; } add.u64 mov, mov, 1; call add; ret; }\n";
+        let merged = merge(&parts(&[text, &text.replace(" k(", " l(")])).unwrap();
+        let module = cuda_ptx::parse(&merged).unwrap();
+        let mut count = 0;
+        for function in &module.functions {
+            for statement in function.statements().unwrap() {
+                if let cuda_ptx::Statement::Instruction(instruction) = statement {
+                    let known = ["add.u64", "mov.u64", "ret", "call"].contains(&instruction.name);
+                    assert!(known, "{}", instruction.name);
+                    count += 1;
+                }
+            }
+        }
+        assert_eq!(count, 16);
+        let named = |init: &cuda_ptx::Init<'_>| matches!(init, cuda_ptx::Init::Address { symbol, .. } if symbol.starts_with("add$"));
+        let tables = module.variables.iter().filter(|variable| variable.name.starts_with("table$"));
+        for table in tables {
+            assert!(
+                matches!(&table.init, Some(cuda_ptx::Init::List(list)) if list.iter().all(named)),
+                "{merged}"
+            );
+        }
+    }
+
     #[test]
     fn private_names_stay_apart() {
         let text =

@@ -72,12 +72,15 @@ struct Statements {
     labelled: bool,
     /// A value comes next.
     equals: bool,
+    /// After a number, such as the last of `.loc 1 2 3`, which has no end mark.
+    number: bool,
 }
 
 impl Statements {
     /// Whether this token begins an instruction. Asked for each token in turn.
     fn is_instruction(&mut self, kind: Kind, word: &str, is_label: impl Fn() -> bool) -> bool {
-        let begins = std::mem::take(&mut self.begins);
+        let number = std::mem::replace(&mut self.number, kind == Kind::Number);
+        let begins = std::mem::take(&mut self.begins) || number;
         let equals = std::mem::replace(&mut self.equals, word == "=");
         let word_begins = begins && kind == Kind::Word;
         match word {
@@ -131,10 +134,10 @@ mod tests {
     fn instructions_are_no_names() {
         let text = ".global .u64 q[2][1] = {{add}, {ret}};\n.entry k(.param .u64 add) .maxntid 32 {\n\
                     .reg .u32 add; .reg .pred p;\nret: @!p add.u32 add, ret, 1; @p ret; ld.u32 ret, [add];\n\
-                    { mov.b64 {add, ret}, x; }\nadd /* a label */ : }\n.func add() { exit; }";
+                    { mov.b64 {add, ret}, 0; }\n.loc 1 2 3 sub.u32 ret, 1, ret; .loc 1 2 3, function_name add+1, inlined_at 1 2 3\n@p bra ret;\nadd /* a label */ : }\n.func add() { exit; }";
         let found = tokens(text).filter(|token| token.kind == Kind::Instruction);
         let found: Vec<_> = found.map(|token| &text[token.range]).collect();
-        assert_eq!(found, ["add", "ret", "ld", "mov", "exit"]);
+        assert_eq!(found, ["add", "ret", "ld", "mov", "sub", "bra", "exit"]);
     }
 
     #[test]

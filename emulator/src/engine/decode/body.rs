@@ -9,7 +9,7 @@ use super::super::code::{Code, Control, Origin, ParamRows};
 use super::super::exec::memory::Access;
 use super::super::exec::operand::Class;
 use super::super::exec::{control, store as stores};
-use super::super::image::Image;
+use super::super::image::{Image, declaration};
 use super::MOST_LOCAL;
 use super::builder::{Builder, Table};
 use super::draft::{Draft, Label, Operand, Part, Refusal, Register};
@@ -45,6 +45,8 @@ pub(crate) struct Body<'a> {
     next_row: u32,
     pub(super) fixed_rows: u32,
     pub(super) params: Vec<ParamRows>,
+    /// See [`Reached::open`].
+    pub(super) open: bool,
     pub(super) returns: Vec<ParamRows>,
     /// Results that are registers: copied to their rows before the function returns.
     pub(super) register_returns: Vec<(Register, u32)>,
@@ -74,10 +76,17 @@ fn addressed<'a>(statements: &'a [Statement<'a>]) -> HashSet<&'a str> {
     for statement in statements {
         match statement {
             Statement::Block(inner) => names.extend(addressed(inner)),
-            Statement::Instruction(instruction) if instruction.name.starts_with("mov.") => {
-                names.extend(instruction.operands.iter().skip(1).filter_map(|operand| match operand {
-                    Text::Name(name) | Text::Offset(name, _) => Some(*name),
-                    _ => None,
+            Statement::Instruction(instruction) => {
+                let moves = instruction.name.starts_with("mov.");
+                names.extend(instruction.operands.iter().enumerate().filter_map(|(at, operand)| {
+                    match operand {
+                        Text::Name(name) | Text::Offset(name, _) | Text::Indexed(name, _) => {
+                            (moves && at > 0).then_some(*name)
+                        }
+                        // Which element it is shows when the kernel runs.
+                        Text::IndexedBy { array, .. } => Some(*array),
+                        _ => None,
+                    }
                 }));
             }
             _ => {}
@@ -110,6 +119,7 @@ pub(super) fn decode<'a>(
         next_row: 0,
         fixed_rows: 0,
         params: Vec::new(),
+        open: reached.open,
         returns: Vec::new(),
         register_returns: Vec::new(),
         carry: None,
@@ -158,7 +168,7 @@ impl<'a> Body<'a> {
 
     fn kernel_params(&mut self, reached: &'a Reached<'a>) {
         for (variable, parameter) in reached.function.params.iter().zip(reached.function.parameters()) {
-            self.scopes.declare(variable.name, Symbol::KernelParam(parameter.offset as u32));
+            self.scopes.declare_variable(variable, Symbol::KernelParam(parameter.offset as u32));
         }
     }
 
@@ -199,7 +209,7 @@ impl<'a> Body<'a> {
         let start = self.local_bytes.next_multiple_of((variable.align() as u32).max(4));
         let end = start.checked_add(place.rows * 4).filter(|end| *end <= MOST_LOCAL);
         self.local_bytes = end.ok_or_else(|| Refusal::new("the parameters are larger than local memory"))?;
-        self.scopes.declare(variable.name, Symbol::Local(start));
+        self.scopes.declare_variable(variable, Symbol::Local(start));
         self.local_sizes.insert(start, variable.size());
         let (class, access) = (Class::Word, Access::new(1, Some(Space::Local), Access::WRITE));
         let store = stores::store(4, class, access).ok_or_else(|| Refusal::new("words cannot be stored"))?;
@@ -220,7 +230,7 @@ impl<'a> Body<'a> {
 
     fn declare_param(&mut self, variable: &Variable<'a>, place: ParamRows) {
         let bytes = variable.size() as u32;
-        self.scopes.declare(variable.name, Symbol::Param { row: place.row, bytes });
+        self.scopes.declare_variable(variable, Symbol::Param { row: place.row, bytes });
     }
 
     /// Rows for a parameter of this size.
@@ -330,22 +340,22 @@ impl<'a> Body<'a> {
                 let end = start.checked_add(bytes).filter(|end| *end <= MOST_LOCAL).ok_or_else(too_large)?;
                 self.local_bytes = end;
                 self.local_sizes.insert(start, variable.size());
-                self.scopes.declare(variable.name, Symbol::Local(start));
+                self.scopes.declare_variable(variable, Symbol::Local(start));
                 Ok(())
             }
             Space::Shared => {
-                let address = self.link.shared(variable.name, Some(variable.line));
+                let address = self.link.shared_of_function(variable);
                 let address = address.ok_or_else(|| Refusal::new("a shared variable has no place"))?;
                 if variable.linkage != Linkage::Extern {
                     self.shared_bytes.insert(address, variable.size());
                 }
-                self.scopes.declare(variable.name, Symbol::Shared(address));
+                self.scopes.declare_variable(variable, Symbol::Shared(address));
                 Ok(())
             }
             Space::Global | Space::Const => {
-                let global = self.image.nested.get(&(variable.line, variable.name.to_owned()));
+                let global = self.image.nested.get(&declaration(variable));
                 let global = global.ok_or_else(|| Refusal::new("a variable of the function has no place"))?;
-                self.scopes.declare(variable.name, Symbol::Global(global.address));
+                self.scopes.declare_variable(variable, Symbol::Global(global.address));
                 Ok(())
             }
             space => Err(Refusal::new(format!("a variable in {space} inside a function is not supported"))),
@@ -397,10 +407,23 @@ impl<'a> Body<'a> {
         if let Some(global) = self.image.globals.get(name) {
             return Some(Symbol::Global(global.address));
         }
-        if let Some(address) = self.link.shared(name, None) {
+        if let Some(address) = self.link.shared(name) {
             return Some(Symbol::Shared(address));
         }
         self.image.function(name).map(|(index, address)| Symbol::Function(index, address))
+    }
+
+    /// How far the elements of an array are apart.
+    pub(crate) fn element_bytes(&self, array: &str) -> Result<u32, Refusal> {
+        let of_module = || {
+            let global = self.image.globals.get(array).map(|global| global.element);
+            global.or_else(|| self.image.shared.get(array).map(|shared| shared.element))
+        };
+        let found = match self.scopes.find(array) {
+            Some(_) => self.scopes.element_bytes(array),
+            None => of_module(),
+        };
+        found.ok_or_else(|| Refusal::new(format!("`{array}` is not an array")))
     }
 
     /// A constant operand.

@@ -68,7 +68,17 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
             let first = draft.origin.statement != last;
             let (exec, note, targets) = (inst.exec, draft.note, targets(draft, &body.labels));
             let increments = increments.as_ref().is_some_and(|all| all.get(profiled.len()) == Some(&true));
-            profiled.push(Profiled { exec, note, conditional, targets, name, barrier, first, local, increments });
+            profiled.push(Profiled {
+                exec,
+                note,
+                conditional,
+                targets,
+                name,
+                barrier,
+                first,
+                local,
+                increments,
+            });
             last = draft.origin.statement;
             inst.exec = PROFILE;
         }
@@ -85,6 +95,7 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
         block_end[block.range.start as usize..block.range.end as usize].fill(block.range.end);
     }
     Code {
+        open: body.open,
         name: function.name.to_owned(),
         insts: insts.into(),
         block_end: block_end.into(),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use cuda_ptx::{Function, FunctionKind, Instruction, Operand, Space, Statement, Variable};
 
-use super::super::image::{Image, SharedVariable};
+use super::super::image::{Image, SharedVariable, declaration};
 use super::super::windows::SHARED_START;
 
 /// A function that the kernel reaches.
@@ -13,10 +13,22 @@ pub(super) struct Reached<'a> {
     pub(super) function: Function<'a>,
     /// Its body, or why it cannot be read.
     pub(super) body: Result<Vec<Statement<'a>>, String>,
+    /// Whether its last parameter takes an argument of any length, or none.
+    pub(super) open: bool,
+}
+
+impl Reached<'_> {
+    /// The last parameter of a function may be an array of any length: it gets that of the largest argument there is.
+    fn give_length(&mut self, bytes: u64) {
+        if let Some(last) = self.function.params.last_mut().filter(|last| last.is_open()) {
+            self.open = true;
+            last.dims = vec![Some(bytes.div_ceil(last.element_size() as u64).max(1))];
+        }
+    }
 }
 
 /// Dynamic shared memory starts at a multiple of this, at least.
-const DYNAMIC_ALIGN: u32 = 16;
+pub(in crate::engine) const DYNAMIC_ALIGN: u32 = 16;
 
 /// The layout of a kernel.
 #[derive(Debug, Default)]
@@ -25,14 +37,16 @@ pub(super) struct Link<'a> {
     pub(super) functions: HashMap<usize, usize>,
     /// Addresses of shared variables of module scope.
     shared: HashMap<&'a str, u32>,
-    /// Addresses of shared variables of functions, by the line that declares them.
-    local_shared: HashMap<(u32, &'a str), u32>,
+    /// Addresses of shared variables of functions, by [`declaration`].
+    local_shared: HashMap<usize, u32>,
     /// First address behind the static variables.
     end: u32,
     /// Largest alignment of a dynamic array.
     dynamic_align: u32,
     /// Whether there is a dynamic array.
     pub(super) dynamic: bool,
+    /// Bytes of the largest parameter of a call.
+    largest_param: u64,
     /// What does not fit.
     pub(super) error: Option<String>,
 }
@@ -63,6 +77,7 @@ pub(super) fn link(image: &Image, entry: usize) -> (Link<'_>, Vec<Reached<'_>>) 
         queue.extend(functions.filter(|(_, f)| f.kind == FunctionKind::Function).map(|(index, _)| index));
     }
     link.round_up(image);
+    reached.iter_mut().for_each(|reached| reached.give_length(link.largest_param));
     (link, reached)
 }
 
@@ -71,7 +86,7 @@ fn read(image: &Image, index: usize) -> Option<Reached<'_>> {
     // Both were parsed once when the module was loaded.
     let function = cuda_ptx::parse_function(image.text.get(entry.span.clone())?, entry.line).ok()?;
     let body = function.statements().map_err(|error| error.to_string());
-    Some(Reached { function, body })
+    Some(Reached { function, body, open: false })
 }
 
 impl<'a> Link<'a> {
@@ -88,6 +103,9 @@ impl<'a> Link<'a> {
                 Statement::Variable(variable) if variable.space == Space::Shared => {
                     self.place_local(variable)
                 }
+                Statement::Variable(variable) if variable.space == Space::Param => {
+                    self.largest_param = self.largest_param.max(variable.size());
+                }
                 Statement::Instruction(instruction) => {
                     if instruction.name.starts_with("call") {
                         scan_call(image, instruction, queue, indirect);
@@ -102,9 +120,10 @@ impl<'a> Link<'a> {
     fn scan_operands(&mut self, image: &'a Image, operands: &[Operand<'a>]) {
         for operand in operands {
             match operand {
-                Operand::Name(name) | Operand::Offset(name, _) | Operand::Indexed(name, _) => {
-                    self.place_named(image, name);
-                }
+                Operand::Name(name)
+                | Operand::Offset(name, _)
+                | Operand::Indexed(name, _)
+                | Operand::IndexedBy { array: name, .. } => self.place_named(image, name),
                 Operand::Address { base, .. } => self.scan_operands(image, std::slice::from_ref(base)),
                 Operand::AddressList(list) | Operand::Vector(list) | Operand::List(list) => {
                     self.scan_operands(image, list);
@@ -130,7 +149,7 @@ impl<'a> Link<'a> {
 
     fn place_local(&mut self, variable: &Variable<'a>) {
         let address = self.place(&SharedVariable::of(variable));
-        self.local_shared.insert((variable.line, variable.name), address);
+        self.local_shared.insert(declaration(variable), address);
     }
 
     /// The address of a variable; 0 stands for the dynamic array's, which is known last.
@@ -160,18 +179,28 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// Address of the shared variable of that name and, for one of a function, of that line.
-    pub(super) fn shared(&self, name: &str, line: Option<u32>) -> Option<u32> {
-        let address = match line {
-            Some(line) => self.local_shared.get(&(line, name)),
-            None => self.shared.get(name),
-        };
-        address.map(|address| if *address == 0 { self.dynamic_start() } else { *address })
+    /// Address of the shared variable of module scope of that name.
+    pub(super) fn shared(&self, name: &str) -> Option<u32> {
+        self.shared.get(name).map(|address| self.after_all(*address))
+    }
+
+    /// Address of a shared variable of a function.
+    pub(super) fn shared_of_function(&self, variable: &Variable<'_>) -> Option<u32> {
+        self.local_shared.get(&declaration(variable)).map(|address| self.after_all(*address))
+    }
+
+    fn after_all(&self, address: u32) -> u32 {
+        if address == 0 { self.dynamic_start() } else { address }
     }
 
     /// Bytes of static shared memory.
     pub(super) fn static_shared(&self) -> u32 {
         self.end - SHARED_START
+    }
+
+    /// The same; more than there can be where the variables have no place.
+    pub(super) fn static_shared_or_more(&self) -> u64 {
+        if self.error.is_some() { u64::MAX } else { u64::from(self.static_shared()) }
     }
 
     /// Where dynamic shared memory starts.
@@ -180,14 +209,17 @@ impl<'a> Link<'a> {
     }
 }
 
-/// What a `call` adds to the queue.
+/// What a `call` adds to the queue. A call through a register has its prototype, or a list of what it may call, behind everything else;
+/// the register may have any name, a function's too.
 fn scan_call(image: &Image, instruction: &Instruction<'_>, queue: &mut Vec<usize>, indirect: &mut bool) {
-    let callee = instruction.operands.iter().find_map(|operand| match operand {
+    let mut names = instruction.operands.iter().filter_map(|operand| match operand {
         Operand::Name(name) => Some(*name),
         _ => None,
     });
-    match callee.and_then(|name| image.by_name.get(name)) {
-        Some(index) => queue.push(*index),
-        None => *indirect |= callee.is_some_and(|name| name.starts_with('%')),
+    let Some(callee) = names.next() else { return };
+    if names.next().is_some() {
+        *indirect = true;
+    } else if let Some(index) = image.by_name.get(callee) {
+        queue.push(*index);
     }
 }

@@ -36,7 +36,7 @@ impl<'a> Body<'a> {
     /// What the operands of an instruction name, if it is one thing.
     fn base(&self, instruction: &Instruction<'a>) -> Option<Base> {
         let mut bases = instruction.operands.iter().filter_map(|operand| match operand {
-            Text::Name(name) | Text::Offset(name, _) => self.variable_of(name),
+            Text::Name(name) | Text::Offset(name, _) | Text::Indexed(name, _) => self.variable_of(name),
             Text::Address { base, offset } => match &**base {
                 Text::Name(name) => {
                     self.variable_of(name).or_else(|| self.parameter(instruction.name, name, *offset))

@@ -27,11 +27,17 @@ use super::image::Image;
 use super::kernel::Kernel;
 use super::windows::{RESERVED_SCRATCH, SHARED_START};
 use builder::Table;
+pub(super) use link::DYNAMIC_ALIGN;
 pub(super) use sites::Looks;
 use sites::Sites;
 
 /// Most bytes of local memory a thread can have, as on hardware.
 pub(super) const MOST_LOCAL: u32 = 512 << 10;
+
+/// Bytes of static shared memory of the kernel with that index.
+pub(super) fn static_shared(image: &Image, index: usize) -> u64 {
+    link::link(image, index).0.static_shared_or_more()
+}
 
 /// Decodes the kernel with that index in the program and everything it reaches, each instruction by the table. What cannot be decoded becomes an
 /// instruction that stops the kernel. `looks` says who looks at what the instructions do.

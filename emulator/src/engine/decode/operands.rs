@@ -2,7 +2,7 @@
 
 use cuda_ptx::Operand as Text;
 
-use super::super::exec::alu::{Lane, mask1};
+use super::super::exec::alu::{Lane, lane1, lane2, lane3, mask1};
 use super::super::exec::control;
 use super::super::exec::operand::Class;
 use super::super::literal::literal_bits;
@@ -41,20 +41,23 @@ impl<'a> Builder<'_, 'a> {
             Text::Name(name) => self.named(name, 0, class),
             Text::Offset(name, offset) => self.named(name, *offset, class),
             Text::Indexed(name, index) => {
-                let size = self.body.image.globals.get(*name).map_or(1, |global| global.ty.size());
-                self.named(name, index.wrapping_mul(size as i64), class)
+                let offset = self.element_offset(name, *index)?;
+                self.named(name, offset, class)
+            }
+            Text::IndexedBy { array, register, plus } => {
+                let address = self.element_address(array, register, *plus)?;
+                if class == Class::Wide {
+                    return Ok(address);
+                }
+                let low = self.temporary(Class::Word)?;
+                self.helper(lane1(|a: u64| a as u32), low, &[address]);
+                Ok(low)
             }
             Text::Element(name, index) => self.body.element(name, *index, class).map(Operand::Register),
             Text::Literal(literal) => {
                 // The class tells floats apart: a number of 32 bits can only become an `.f32`.
                 let ty = if class == Class::Wide { cuda_ptx::Type::B64 } else { cuda_ptx::Type::B32 };
-                let bits = match literal {
-                    cuda_ptx::Literal::F32(bits) if class == Class::Wide => {
-                        f64::from(f32::from_bits(*bits)).to_bits()
-                    }
-                    literal => literal_bits(*literal, ty),
-                };
-                Ok(self.constant(class, bits))
+                Ok(self.constant(class, literal_bits(*literal, ty)))
             }
             Text::Not(name) => self.negated_predicate(name, class),
             Text::Vector(list) if list.len() == 1 => self.source(&list[0], class),
@@ -73,6 +76,42 @@ impl<'a> Builder<'_, 'a> {
         Ok(negated)
     }
 
+    /// How far an element is from the start of its array.
+    fn element_offset(&self, array: &str, index: i64) -> Result<i64, Refusal> {
+        Ok(index.wrapping_mul(i64::from(self.body.element_bytes(array)?)))
+    }
+
+    /// The address, in the array's own space, of the element whose index a register and a number together are. As ptxas has it, an index has
+    /// 32 bits without sign, also where the register is wider.
+    fn element_address(&mut self, array: &str, register: &str, plus: i64) -> Result<Operand, Refusal> {
+        let bytes = self.body.element_bytes(array)?;
+        let mut index = match self.body.register(register, Class::Word) {
+            Ok(register) => Operand::Register(register),
+            Err(_) => {
+                let wide = Operand::Register(self.body.register(register, Class::Wide)?);
+                let low = self.temporary(Class::Word)?;
+                self.helper(lane1(|a: u64| a as u32), low, &[wide]);
+                low
+            }
+        };
+        if plus != 0 {
+            let (sum, plus) = (self.temporary(Class::Word)?, self.constant(Class::Word, plus as u64));
+            self.helper(lane2(|a: u32, b: u32| a.wrapping_add(b)), sum, &[index, plus]);
+            index = sum;
+        }
+        let (start, bytes) = (self.named(array, 0, Class::Wide)?, self.constant(Class::Word, bytes.into()));
+        let address = self.temporary(Class::Wide)?;
+        let element = |start: u64, index: u32, bytes: u32| {
+            start.wrapping_add(u64::from(index).wrapping_mul(u64::from(bytes)))
+        };
+        self.helper(lane3(element), address, &[start, index, bytes]);
+        Ok(address)
+    }
+
+    fn helper(&mut self, lane: Lane, dest: Operand, sources: &[Operand]) {
+        self.push_helper(Draft::new(lane.exec.pick(), &[dest], sources));
+    }
+
     /// The value of a name plus an offset.
     fn named(&mut self, name: &str, offset: i64, class: Class) -> Result<Operand, Refusal> {
         if let Some(special) = Special::from_name(name) {
@@ -88,10 +127,8 @@ impl<'a> Builder<'_, 'a> {
         }
         match self.body.symbol(name)? {
             Symbol::Register { .. } => {
-                if offset != 0 {
-                    return Err(Refusal::new(format!("`{name}` and an offset outside an address")));
-                }
-                self.body.register(name, class).map(Operand::Register)
+                let register = Operand::Register(self.body.register(name, class)?);
+                if offset == 0 { Ok(register) } else { self.sum(register, offset, class) }
             }
             Symbol::Local(start) => {
                 let register = self.local_address(u64::from(start).wrapping_add_signed(offset), class)?;
@@ -109,6 +146,18 @@ impl<'a> Builder<'_, 'a> {
         }
     }
 
+    /// A register plus a number: `mov.u32 %r1, %r2+4`.
+    fn sum(&mut self, register: Operand, offset: i64, class: Class) -> Result<Operand, Refusal> {
+        let add = match class {
+            Class::Word => lane2(|a: u32, b: u32| a.wrapping_add(b)),
+            Class::Wide => lane2(|a: u64, b: u64| a.wrapping_add(b)),
+            _ => return Err(Refusal::new("a number cannot be added to such a register")),
+        };
+        let (sum, offset) = (self.temporary(class)?, self.constant(class, offset as u64));
+        self.helper(add, sum, &[register, offset]);
+        Ok(sum)
+    }
+
     /// The address of a local variable of this frame, in local space.
     fn local_address(&mut self, offset: u64, class: Class) -> Result<Operand, Refusal> {
         let register = self.temporary(class)?;
@@ -118,11 +167,17 @@ impl<'a> Builder<'_, 'a> {
         Ok(register)
     }
 
-    /// The memory operand `text`. With `generic`, a variable stands for its generic address, else for the address
+    /// The memory operand `text`, in brackets or an element of an array. With `generic`, a variable stands for its generic address, else for the address
     /// in its own space.
     pub(crate) fn address(&mut self, text: &Text<'a>, generic: bool) -> Result<Address, Refusal> {
         let (base, offset) = match text {
             Text::Address { base, offset } => (&**base, *offset),
+            Text::Indexed(name, index) => (&Text::Name(name), self.element_offset(name, *index)?),
+            Text::IndexedBy { array, register, plus } => {
+                let window = if generic { window(&self.body.symbol(array)?) } else { 0 };
+                let base = self.element_address(array, register, *plus)?;
+                return Ok(Address { base, offset: window, narrow: false });
+            }
             _ => return Err(Refusal::new("an address in brackets is expected")),
         };
         let name = match base {
@@ -144,12 +199,7 @@ impl<'a> Builder<'_, 'a> {
             let base = Operand::Register(self.body.register(name, class)?);
             return Ok(Address { base, offset: offset as u64, narrow });
         }
-        let window = match &symbol {
-            Symbol::Shared(_) if generic => windows::SHARED,
-            Symbol::Local(_) if generic => windows::LOCAL,
-            Symbol::KernelParam(_) if generic => windows::PARAM,
-            _ => 0,
-        };
+        let window = if generic { window(&symbol) } else { 0 };
         let base = self.named(name, 0, Class::Wide)?;
         Ok(Address { base, offset: window.wrapping_add_signed(offset), narrow: false })
     }
@@ -197,6 +247,16 @@ fn is_zero(name: &str) -> bool {
         || name.strip_suffix(".w").is_some_and(|family| axes.contains(&family))
         || name.strip_prefix("%envreg").is_some_and(|digits| below(digits, 32))
         || name.strip_prefix("%pm").is_some_and(|rest| below(rest.trim_end_matches("_64"), 8))
+}
+
+/// Where the space of a variable starts in the generic one.
+fn window(symbol: &Symbol<'_>) -> u64 {
+    match symbol {
+        Symbol::Shared(_) => windows::SHARED,
+        Symbol::Local(_) => windows::LOCAL,
+        Symbol::KernelParam(_) => windows::PARAM,
+        _ => 0,
+    }
 }
 
 /// The address of a variable or function, if it is the same for all threads.

@@ -2,8 +2,11 @@
 
 use std::collections::HashMap;
 
+use cuda_ptx::Variable;
+
 use super::draft::{Label, Register};
 use crate::engine::exec::operand::Class;
+use crate::engine::image::element_bytes;
 
 /// What a name stands for.
 #[derive(Clone, Debug)]
@@ -52,6 +55,8 @@ struct RegisterSet {
 #[derive(Debug, Default)]
 struct Scope<'a> {
     names: HashMap<&'a str, Symbol<'a>>,
+    /// How far the elements of its variables are apart.
+    elements: HashMap<&'a str, u32>,
     sets: HashMap<&'a str, RegisterSet>,
 }
 
@@ -77,6 +82,19 @@ impl<'a> Scopes<'a> {
         if let Some(scope) = self.scopes.last_mut() {
             scope.names.insert(name, symbol);
         }
+    }
+
+    /// Declares a variable in the innermost block.
+    pub(crate) fn declare_variable(&mut self, variable: &Variable<'a>, symbol: Symbol<'a>) {
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.names.insert(variable.name, symbol);
+            scope.elements.insert(variable.name, element_bytes(variable));
+        }
+    }
+
+    /// How far the elements of a variable of these blocks are apart.
+    pub(crate) fn element_bytes(&self, name: &str) -> Option<u32> {
+        self.scopes.iter().rev().find(|scope| scope.names.contains_key(name))?.elements.get(name).copied()
     }
 
     /// Declares registers `prefix0` to `prefix(count-1)`, each of `elements` consecutive virtual registers.

@@ -9,7 +9,7 @@ use crate::engine::image::{Image, LoadFailure, LoadFailureKind};
 use crate::engine::table;
 use crate::engine::valid::Check;
 
-/// Checks every function that has a body. Answers with the variables in them that lie in device memory.
+/// Checks every function that has a body. Answers with the variables in them that lie in device memory or are shared.
 pub(super) fn functions<'a>(module: &Module<'a>, image: &Image) -> Result<Vec<Variable<'a>>, LoadFailure> {
     let mut nested = Vec::new();
     let mut check = Check::new(module)?;
@@ -22,11 +22,13 @@ pub(super) fn functions<'a>(module: &Module<'a>, image: &Image) -> Result<Vec<Va
     Ok(nested)
 }
 
-/// The variables in device memory among these statements.
+/// The variables in device and in shared memory among these statements.
 fn collect<'a>(statements: Vec<Statement<'a>>, found: &mut Vec<Variable<'a>>) {
     for statement in statements {
         match statement {
-            Statement::Variable(variable) if matches!(variable.space, Space::Global | Space::Const) => {
+            Statement::Variable(variable)
+                if matches!(variable.space, Space::Global | Space::Const | Space::Shared) =>
+            {
                 found.push(variable);
             }
             Statement::Block(inner) => collect(inner, found),

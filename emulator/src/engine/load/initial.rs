@@ -1,6 +1,6 @@
 //! Initial values of variables as bytes.
 
-use cuda_ptx::{Init, Type, Variable};
+use cuda_ptx::{Init, Literal, Type, Variable};
 
 use super::Symbols;
 use crate::engine::image::LoadFailureKind;
@@ -9,58 +9,94 @@ use crate::engine::literal::literal_bits;
 type Refusal = (LoadFailureKind, String);
 
 /// The bytes of a variable that is initialised with `init`; what no value is given for is zero.
+///
+/// Lists follow the extents of the array. As ptxas has it, a list that is shorter than its array leaves no gap: what comes behind it follows at
+/// once.
 pub(super) fn bytes(
     variable: &Variable<'_>,
     init: &Init<'_>,
     symbols: &Symbols<'_>,
 ) -> Result<Vec<u8>, Refusal> {
-    let mut bytes = vec![0; variable.size() as usize];
     let mut extents: Vec<u64> = variable.dims.iter().map(|extent| extent.unwrap_or(0)).collect();
     if let Some(first @ 0) = extents.first_mut() {
         *first = variable.elements();
     }
-    if variable.vector > 1 {
+    let is_vector = variable.vector > 1;
+    if is_vector {
         extents.push(u64::from(variable.vector));
     }
-    fill(&mut bytes, init, &extents, variable.ty, symbols)?;
-    Ok(bytes)
+    let bytes = vec![0; variable.size() as usize];
+    let mut filled = Filled { bytes, next: 0, ty: variable.ty, is_vector };
+    filled.fill(init, &extents, symbols)?;
+    Ok(filled.bytes)
 }
 
-/// Writes `init` to the start of `bytes`, which holds an array with these extents.
-fn fill(
-    bytes: &mut [u8],
-    init: &Init<'_>,
-    extents: &[u64],
+/// A variable of which some values are known.
+struct Filled {
+    bytes: Vec<u8>,
+    /// Where the next value goes.
+    next: usize,
     ty: Type,
-    symbols: &Symbols<'_>,
-) -> Result<(), Refusal> {
-    let Init::List(items) = init else {
-        let value = scalar(init, ty, symbols)?;
-        let target = bytes.get_mut(..ty.size()).ok_or_else(too_many)?;
-        target.copy_from_slice(&value.to_le_bytes()[..ty.size()]);
-        return Ok(());
-    };
-    // Nested lists follow the extents; in a flat list every item is one element.
-    let nested = items.iter().any(|item| matches!(item, Init::List(_)));
-    let inner = if nested { extents.get(1..).unwrap_or(&[]) } else { &[] };
-    let stride = inner.iter().fold(ty.size() as u64, |product, extent| product.saturating_mul(*extent));
-    for (index, item) in items.iter().enumerate() {
-        let start = (index as u64).saturating_mul(stride);
-        let end = start.saturating_add(stride);
-        let part = bytes.get_mut(start as usize..end as usize).ok_or_else(too_many)?;
-        fill(part, item, inner, ty, symbols)?;
-    }
-    Ok(())
+    is_vector: bool,
 }
 
-fn too_many() -> Refusal {
-    (LoadFailureKind::Syntax, "more values than elements".to_owned())
+impl Filled {
+    /// Appends what initialises an array with these extents.
+    fn fill(&mut self, init: &Init<'_>, extents: &[u64], symbols: &Symbols<'_>) -> Result<(), Refusal> {
+        let (items, extent, inner) = match (init, extents) {
+            (Init::List(items), [extent, inner @ ..]) => (items, *extent, inner),
+            (Init::List(_), []) | (_, [_, ..]) => return Err(wrong("the lists do not follow the extents")),
+            (value, []) => return self.append(scalar(value, self.ty, symbols)?),
+        };
+        let count = items.len() as u64;
+        if count > extent {
+            return Err(wrong("more values than elements"));
+        }
+        if self.is_vector && inner.is_empty() && count < extent {
+            return Err(wrong("fewer values than elements of the vector"));
+        }
+        items.iter().try_for_each(|item| self.fill(item, inner, symbols))
+    }
+
+    fn append(&mut self, value: u64) -> Result<(), Refusal> {
+        let size = self.ty.size();
+        let target = self.bytes.get_mut(self.next..).and_then(|rest| rest.get_mut(..size));
+        let target = target.ok_or_else(|| wrong("more values than elements"))?;
+        let value = u128::from(value).to_le_bytes();
+        target.copy_from_slice(&value[..size]);
+        self.next += size;
+        Ok(())
+    }
+}
+
+fn wrong(message: &str) -> Refusal {
+    (LoadFailureKind::Syntax, message.to_owned())
+}
+
+/// Whether a variable of that type can begin as such a value.
+fn fits(init: &Init<'_>, ty: Type) -> bool {
+    use Type as T;
+    match init {
+        Init::Value(Literal::Int(_)) => !matches!(ty, T::F16 | T::F16x2 | T::F32 | T::F64),
+        Init::Value(_) => matches!(ty, T::B8 | T::B16 | T::B32 | T::B64 | T::B128 | T::F32 | T::F64),
+        Init::Address { mask: None, .. } => matches!(ty, T::U32 | T::U64),
+        Init::Address { .. } => matches!(ty, T::U8 | T::U32 | T::U64),
+        Init::List(_) => false,
+    }
 }
 
 /// The bits of one value.
 fn scalar(init: &Init<'_>, ty: Type, symbols: &Symbols<'_>) -> Result<u64, Refusal> {
+    if !fits(init, ty) {
+        return Err(wrong(&format!("a variable of type {ty} cannot begin as such a value")));
+    }
     match init {
         Init::Value(literal) => Ok(literal_bits(*literal, ty)),
+        Init::Address { symbol, offset, generic, .. }
+            if symbols.is_function(symbol) && (*generic || *offset != 0) =>
+        {
+            Err(wrong("the address of a function is taken as it is"))
+        }
         Init::Address { symbol, offset, mask, .. } => {
             // Generic addresses of device memory are the addresses in its own space.
             let address = symbols.address(symbol).ok_or_else(|| {
@@ -72,6 +108,6 @@ fn scalar(init: &Init<'_>, ty: Type, symbols: &Symbols<'_>) -> Result<u64, Refus
             let address = address.wrapping_add_signed(*offset);
             Ok(mask.map_or(address, |mask| (address & mask).checked_shr(mask.trailing_zeros()).unwrap_or(0)))
         }
-        Init::List(_) => Err(too_many()),
+        Init::List(_) => Err(wrong("more values than elements")),
     }
 }

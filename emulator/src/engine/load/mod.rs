@@ -2,13 +2,16 @@
 
 mod check;
 mod initial;
+mod shared;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use cuda_ptx::{Function, Linkage, Module, ParseError, ParseErrorKind, Space, Variable};
+use cuda_ptx::{Function, FunctionKind, Linkage, Module, ParseError, ParseErrorKind, Space, Variable};
 
-use super::image::{FunctionEntry, Global, Image, LoadFailure, LoadFailureKind, SharedVariable};
+use super::image::{
+    FunctionEntry, Global, Image, LoadFailure, LoadFailureKind, SharedVariable, declaration, element_bytes,
+};
 use super::windows;
 use crate::memory::Memory;
 
@@ -25,10 +28,11 @@ pub(super) fn load(
     memory: &Arc<Memory>,
     symbols: &[(String, u64)],
 ) -> Result<Image, LoadFailure> {
-    let text = text.trim_end_matches('\0');
-    let module = cuda_ptx::parse(text).map_err(|error| refused(&error))?;
+    // Declarations are known by where they stand in this text.
+    let text: Arc<str> = text.trim_end_matches('\0').into();
+    let module = cuda_ptx::parse(&text).map_err(|error| refused(&error))?;
     let mut image = Image {
-        text: text.into(),
+        text: Arc::clone(&text),
         version: version(&module)?,
         target: target(&module)?,
         files: module.files.iter().map(|(index, name)| (*index, (*name).to_owned())).collect(),
@@ -39,6 +43,7 @@ pub(super) fn load(
     collect_shared(&module, &mut image)?;
     place_elsewhere(&module, symbols, &mut image);
     let nested = check::functions(&module, &image)?;
+    shared::check(&module, &image, &nested)?;
     let placed = place(&module, memory, &mut image).and_then(|()| place_nested(&nested, memory, &mut image));
     if let Err(failure) = placed {
         release(&image, memory);
@@ -111,8 +116,50 @@ fn collect_functions(module: &Module<'_>, image: &mut Image) -> Result<(), LoadF
             line: function.line,
         });
     }
+    collect_aliases(module, image)?;
+    let kernels = module.functions.iter().filter(|f| f.kind == FunctionKind::Entry);
+    for kernel in kernels.filter(|f| f.body.is_none() && f.linkage != Linkage::Extern) {
+        if !image.by_name.contains_key(kernel.name) {
+            let message = format!("kernel `{}` is declared and not defined", kernel.name);
+            return Err(failure(LoadFailureKind::Unresolved, kernel.line, message));
+        }
+    }
     let missing = |f: &&Function<'_>| f.body.is_none() && !image.by_name.contains_key(f.name);
     image.externs = module.functions.iter().filter(missing).map(|f| f.name.to_owned()).collect();
+    Ok(())
+}
+
+/// Functions that have a second name: `.alias`.
+fn collect_aliases(module: &Module<'_>, image: &mut Image) -> Result<(), LoadFailure> {
+    if module.aliases.is_empty() {
+        return Ok(());
+    }
+    let defined: HashMap<&str, &Function<'_>> =
+        module.functions.iter().filter(|f| f.body.is_some()).map(|f| (f.name, f)).collect();
+    let declared: HashMap<&str, &Function<'_>> = module.functions.iter().map(|f| (f.name, f)).collect();
+    for (alias, target) in &module.aliases {
+        let line = image.line_of(alias);
+        let wrong = |message: String| Err(failure(LoadFailureKind::Invalid, line, message));
+        let Some(function) = defined.get(target) else {
+            let message = format!("`{target}`, of which `{alias}` is an alias, is not defined");
+            return Err(failure(LoadFailureKind::Unresolved, line, message));
+        };
+        if function.kind == FunctionKind::Entry || function.linkage == Linkage::Weak {
+            return wrong(format!("kernel or weak function `{target}` cannot have an alias"));
+        }
+        let Some(prototype) = declared.get(alias) else {
+            return wrong(format!("alias `{alias}` is not declared as a function"));
+        };
+        if (prototype.params.len(), prototype.returns.len())
+            != (function.params.len(), function.returns.len())
+        {
+            return wrong(format!("alias `{alias}` and `{target}` differ in their parameters"));
+        }
+        let index = image.by_name.get(*target).copied().unwrap_or_default();
+        if image.by_name.insert((*alias).to_owned(), index).is_some() {
+            return Err(duplicate(alias, line));
+        }
+    }
     Ok(())
 }
 
@@ -143,8 +190,8 @@ fn place_elsewhere(module: &Module<'_>, symbols: &[(String, u64)], image: &mut I
     let elsewhere = |v: &&Variable<'_>| v.space == Space::Global && !defined.contains(v.name);
     for variable in module.variables.iter().filter(elsewhere) {
         if let Some(address) = known.get(variable.name) {
-            let (address, bytes, ty) = (*address, variable.size(), variable.ty);
-            let global = Global { address, bytes, constant: false, ty, owned: false };
+            let (address, bytes, element) = (*address, variable.size(), element_bytes(variable));
+            let global = Global { address, bytes, constant: false, element, owned: false };
             image.globals.insert(variable.name.to_owned(), global);
         }
     }
@@ -190,9 +237,9 @@ fn place_nested(
     memory: &Arc<Memory>,
     image: &mut Image,
 ) -> Result<(), LoadFailure> {
-    for variable in variables {
+    for variable in variables.iter().filter(|variable| variable.space != Space::Shared) {
         let global = allocated(variable, memory)?;
-        image.nested.insert((variable.line, variable.name.to_owned()), global.clone());
+        image.nested.insert(declaration(variable), global.clone());
         initialise(variable, global.address, memory, image)?;
     }
     Ok(())
@@ -208,7 +255,7 @@ fn allocated(variable: &Variable<'_>, memory: &Memory) -> Result<Global, LoadFai
     let address = memory
         .allocate(bytes)
         .map_err(|error| failure(LoadFailureKind::OutOfMemory, variable.line, error.to_string()))?;
-    Ok(Global { address, bytes, constant, ty: variable.ty, owned: true })
+    Ok(Global { address, bytes, constant, element: element_bytes(variable), owned: true })
 }
 
 fn initialise(
@@ -238,6 +285,11 @@ pub(super) struct Symbols<'i> {
 }
 
 impl Symbols<'_> {
+    /// Whether a function has that name.
+    fn is_function(&self, name: &str) -> bool {
+        !self.image.globals.contains_key(name) && self.image.by_name.contains_key(name)
+    }
+
     /// The address of `name`: in its own space, or with `generic` the generic one.
     fn address(&self, name: &str) -> Option<u64> {
         let global = self.image.globals.get(name).map(|global| global.address);

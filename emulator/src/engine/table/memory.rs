@@ -167,12 +167,28 @@ pub(super) fn signed(ty: Type) -> bool {
     ty.name().starts_with('s')
 }
 
+/// What a memory operand names.
+fn variable<'a>(text: &Text<'a>) -> Option<&'a str> {
+    match text {
+        Text::Address { base, .. } => match &**base {
+            Text::Name(name) => Some(name),
+            _ => None,
+        },
+        Text::Indexed(array, _) | Text::IndexedBy { array, .. } => Some(array),
+        _ => None,
+    }
+}
+
 /// The variable that an address names, if it is a parameter in rows of the frame, and the offset there.
 fn row_parameter(builder: &Builder<'_, '_>, text: &Text<'_>) -> Option<(u32, u32, i64)> {
-    let Text::Address { base, offset } = text else { return None };
-    let Text::Name(name) = &**base else { return None };
+    let name = variable(text)?;
+    let offset = match text {
+        Text::Address { offset, .. } => *offset,
+        Text::Indexed(_, index) => index.wrapping_mul(i64::from(builder.body.element_bytes(name).ok()?)),
+        _ => return None,
+    };
     match builder.body.symbol(name) {
-        Ok(Symbol::Param { row, bytes }) => Some((row, bytes, *offset)),
+        Ok(Symbol::Param { row, bytes }) => Some((row, bytes, offset)),
         _ => None,
     }
 }
@@ -252,8 +268,7 @@ fn load(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
 /// parameters of a function.
 fn place_of(builder: &Builder<'_, '_>, text: &Text<'_>, form: &Form<'_>) -> Option<Space> {
     let space = space(form);
-    let Text::Address { base, .. } = text else { return space };
-    let Text::Name(name) = &**base else { return space };
+    let Some(name) = variable(text) else { return space };
     if space != Some(Space::Param) {
         return space;
     }

@@ -5,11 +5,14 @@ use std::collections::HashMap;
 use cuda_ptx::{Instruction, Operand, Space, Type};
 
 use super::super::table::Form;
-use super::Signature;
 use super::forms::{Role, Row, Slot, Typed, rows};
 use super::modifiers;
 use super::names::{NameKind, Names};
-use super::operands::{address, declared, dest, is_special, predicate, register, source};
+use super::operands::{
+    address, declared, dest, elements_of_arrays, is_float, is_special, predicate, register, source,
+    special_fits,
+};
+use super::{Signature, constants};
 
 /// The forms of the names that were met: a name is looked for once.
 #[derive(Default)]
@@ -92,7 +95,11 @@ impl<'a> Forms<'a> {
                 .map_err(|message| wrong(format!("guard: {message}")))?;
         }
         instruction.operands.iter().try_for_each(|operand| declared(names, operand)).map_err(wrong)?;
-        match name.split('.').next().unwrap_or_default() {
+        let mnemonic = name.split('.').next().unwrap_or_default();
+        let takes_elements = matches!(mnemonic, "mov" | "cvta" | "ld" | "ldu" | "st");
+        elements_of_arrays(names, &instruction.operands, takes_elements).map_err(wrong)?;
+        constants::check(name, &instruction.operands).map_err(wrong)?;
+        match mnemonic {
             "call" => return call(instruction, names, signature).map_err(wrong),
             "bra" => branch(instruction, names).map_err(wrong)?,
             _ => {}
@@ -268,7 +275,17 @@ fn mov(operands: &[Operand<'_>], names: &Names<'_>, ty: Type, vector: u32) -> Re
         (None, None) => {
             dest(names, to, ty, false)?;
             let named = matches!(from, Operand::Name(name) if addressable(names, name));
-            if named && register(names, to).is_some() { Ok(()) } else { source(names, from, ty, false, true) }
+            let sum = matches!(from, Operand::Offset(..) | Operand::Indexed(..) | Operand::IndexedBy { .. });
+            if let Operand::Name(name) = from
+                && names.find(name).is_none()
+                && !special_fits(name, ty)
+            {
+                return Err(format!("the special register `{name}` is not {ty}"));
+            }
+            if named && register(names, to).is_some() || sum && !is_float(ty) {
+                return Ok(());
+            }
+            source(names, from, ty, false, true)
         }
     }
 }
@@ -297,7 +314,7 @@ fn packed(list: &[Operand<'_>], names: &Names<'_>, ty: Type) -> Result<(), Strin
 
 /// Whether `mov` takes the address of what has that name.
 fn addressable(names: &Names<'_>, name: &str) -> bool {
-    matches!(names.find(name), Some(NameKind::Variable(_) | NameKind::Param { .. } | NameKind::Function))
+    matches!(names.find(name), Some(NameKind::Variable { .. } | NameKind::Param { .. } | NameKind::Function))
 }
 
 /// `bra` goes to a label.
@@ -325,7 +342,12 @@ fn call(
         _ => 0,
     };
     match (names.find(callee), signature(callee)) {
-        (Some(NameKind::Function), Some(Signature { params, .. })) if params != arguments => {
+        (Some(NameKind::Function), Some(Signature { entry: true, .. })) => {
+            Err(format!("the kernel `{callee}` cannot be called"))
+        }
+        (Some(NameKind::Function), Some(Signature { params, open, .. }))
+            if params != arguments && !(open && params == arguments + 1) =>
+        {
             Err(format!("`{callee}` takes {params} parameters, {arguments} found"))
         }
         (Some(NameKind::Function), Some(signature)) if signature.returns != returns => {

@@ -4,6 +4,8 @@
 //! reaches them. What the engine itself can run is not asked here: the forms are those of the ISA. `tests/engine/invalid.rs` has an
 //! example of each rule, and a comparison with ptxas 13.0 over thousands of changed files.
 
+mod constants;
+mod declarations;
 mod forms;
 mod instruction;
 mod modifiers;
@@ -26,10 +28,24 @@ const MOST_CONSTANT: u64 = 64 << 10;
 const MOST_PARAMETERS: usize = 0x7ffc;
 
 /// A function's signature, for calls.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Signature {
+    entry: bool,
     returns: usize,
     params: usize,
+    /// Whether the last parameter is an array of any length, which may be missing.
+    open: bool,
+}
+
+impl Signature {
+    fn of(function: &Function<'_>) -> Signature {
+        Signature {
+            entry: function.kind == FunctionKind::Entry,
+            returns: function.returns.len(),
+            params: function.params.len(),
+            open: function.params.last().is_some_and(Variable::is_open),
+        }
+    }
 }
 
 /// What is known while a module is checked.
@@ -62,10 +78,13 @@ impl<'a> Check<'a> {
             forms: Forms::default(),
             since: Since::new(module),
         };
+        if let Some((line, name)) = module.unknown.first() {
+            return Err(invalid(*line, format!("there is no directive `.{name}`")));
+        }
         let mut constant = 0;
         for variable in &module.variables {
-            check.names.declare(variable.name, NameKind::Variable(variable.space));
-            global(variable)?;
+            check.names.declare(variable.name, NameKind::of(variable, false));
+            declarations::variable(variable, true).map_err(|message| invalid(variable.line, message))?;
             if variable.space == Space::Const {
                 constant += variable.size();
             }
@@ -77,9 +96,16 @@ impl<'a> Check<'a> {
             }
         }
         for function in &module.functions {
+            declarations::head(function).map_err(|message| invalid(function.line, message))?;
+            if matches!(check.names.find(function.name), Some(NameKind::Variable { .. })) {
+                return Err(duplicate(function.line, function.name));
+            }
             check.names.declare(function.name, NameKind::Function);
-            let signature = Signature { returns: function.returns.len(), params: function.params.len() };
-            check.signatures.insert(function.name, signature);
+            let signature = Signature::of(function);
+            if check.signatures.insert(function.name, signature).is_some_and(|other| other != signature) {
+                let message = format!("`{}` is declared with other parameters", function.name);
+                return Err(invalid(function.line, message));
+            }
         }
         for (alias, target) in &module.aliases {
             check.names.declare(alias, NameKind::Function);
@@ -105,20 +131,10 @@ impl<'a> Check<'a> {
             );
             return Err(invalid(function.line, message));
         }
-        let threads = [function.directives.maxntid, function.directives.reqntid];
-        if threads.iter().flatten().flatten().any(|extent| *extent == 0) {
-            return Err(invalid(
-                function.line,
-                format!("kernel `{}` asks for blocks of no threads", function.name),
-            ));
-        }
         self.since.directives(&function.directives).map_err(|message| invalid(function.line, message))?;
         self.names.push();
         for variable in function.params.iter().chain(&function.returns) {
-            let thing = match variable.space {
-                Space::Reg => NameKind::Register { ty: variable.ty, elements: variable.vector.max(1) },
-                _ => NameKind::Param { of_kernel: entry },
-            };
+            let thing = NameKind::of(variable, entry);
             if !variable.name.is_empty() && variable.name != "_" && !self.names.declare(variable.name, thing)
             {
                 return Err(duplicate(function.line, variable.name));
@@ -181,33 +197,14 @@ impl<'a> Check<'a> {
         if variable.space == Space::Reg {
             self.since.register(variable.ty).map_err(|message| invalid(variable.line, message))?;
         }
-        let thing = match variable.space {
-            Space::Reg => NameKind::Register { ty: variable.ty, elements: variable.vector.max(1) },
-            Space::Param => NameKind::Param { of_kernel: false },
-            space => NameKind::Variable(space),
-        };
+        declarations::variable(variable, false).map_err(|message| invalid(variable.line, message))?;
+        let thing = NameKind::of(variable, false);
         let fresh = match variable.count {
             Some(count) => self.names.declare_set(variable.name, count, thing),
             None => self.names.declare(variable.name, thing),
         };
         if fresh { Ok(()) } else { Err(duplicate(variable.line, variable.name)) }
     }
-}
-
-/// A variable of the module.
-fn global(variable: &Variable<'_>) -> Result<(), LoadFailure> {
-    let name = variable.name;
-    if variable.init.is_some() && !matches!(variable.space, Space::Global | Space::Const) {
-        return Err(invalid(
-            variable.line,
-            format!("`{name}` in {} cannot have an initial value", variable.space),
-        ));
-    }
-    let open = variable.dims.iter().any(Option::is_none) && variable.init.is_none();
-    if open && variable.linkage != cuda_ptx::Linkage::Extern {
-        return Err(invalid(variable.line, format!("`{name}` has no length")));
-    }
-    Ok(())
 }
 
 /// The line of a statement, if it knows it.

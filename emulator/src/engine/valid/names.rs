@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use cuda_ptx::{Space, Type};
+use cuda_ptx::{Space, Type, Variable};
 
 /// What a name stands for.
 #[derive(Clone, Copy, Debug)]
@@ -12,16 +12,32 @@ pub(super) enum NameKind {
         ty: Type,
         elements: u32,
     },
-    /// A variable.
-    Variable(Space),
+    /// A variable, with extents or without.
+    Variable {
+        space: Space,
+        array: bool,
+    },
     /// A parameter: of the kernel, which is only read; or of a function or a call.
     Param {
         of_kernel: bool,
+        array: bool,
     },
     Label,
     Function,
     /// A list of targets, or a prototype.
     List,
+}
+
+impl NameKind {
+    /// What a declaration makes of its name; `of_kernel` of a kernel's parameters.
+    pub(super) fn of(variable: &Variable<'_>, of_kernel: bool) -> NameKind {
+        let array = !variable.dims.is_empty();
+        match variable.space {
+            Space::Reg => NameKind::Register { ty: variable.ty, elements: variable.vector.max(1) },
+            Space::Param => NameKind::Param { of_kernel, array },
+            space => NameKind::Variable { space, array },
+        }
+    }
 }
 
 /// Names of one block.

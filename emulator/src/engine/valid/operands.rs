@@ -27,6 +27,11 @@ fn kind(ty: Type) -> Kind {
     }
 }
 
+/// Whether addresses cannot be of that type.
+pub(super) fn is_float(ty: Type) -> bool {
+    kind(ty) == Kind::Float
+}
+
 /// Whether a register of type `register` goes with an instruction of type `wanted` ("Operand Type Checking"); `wide` where it may be
 /// wider.
 pub(super) fn fits(wanted: Type, register: Type, wide: bool) -> bool {
@@ -87,6 +92,28 @@ pub(super) fn is_special(name: &str) -> bool {
     Special::from_name(name).is_some() || SPECIALS.iter().any(|known| family(known))
 }
 
+/// Whether `mov` of that type reads a special register: those of 32 bits also in part, vectors not as a whole.
+pub(super) fn special_fits(name: &str, ty: Type) -> bool {
+    let wide = matches!(name, "%clock64" | "%globaltimer" | "%current_graph_exec") || name.ends_with("_64");
+    let is_vector = matches!(
+        name,
+        "%tid"
+            | "%ntid"
+            | "%ctaid"
+            | "%nctaid"
+            | "%clusterid"
+            | "%nclusterid"
+            | "%cluster_ctaid"
+            | "%cluster_nctaid"
+    );
+    match ty.size() {
+        8 => wide || name == "%gridid",
+        2 | 4 => !wide && !is_vector && name != "%is_explicit_cluster",
+        // It has no special register at all, or is told elsewhere.
+        _ => true,
+    }
+}
+
 /// A register without the selector of a video instruction (`%r1.b0`, `%r1.h10`).
 fn without_selector<'n>(names: &Names<'_>, name: &'n str) -> &'n str {
     match name.rsplit_once('.') {
@@ -113,12 +140,49 @@ pub(super) fn declared(names: &Names<'_>, operand: &Operand<'_>) -> Result<(), S
     match operand {
         Operand::Name(name) | Operand::Not(name) | Operand::Negated(name) => known(name),
         Operand::Offset(name, _) | Operand::Indexed(name, _) | Operand::Element(name, _) => known(name),
+        Operand::IndexedBy { array, register, .. } => known(array).and_then(|()| known(register)),
         Operand::Address { base, .. } => declared(names, base),
         Operand::AddressList(list) | Operand::Vector(list) | Operand::List(list) => {
             list.iter().try_for_each(|operand| declared(names, operand))
         }
         Operand::Pair(first, second) => declared(names, first).and_then(|()| declared(names, second)),
         _ => Ok(()),
+    }
+}
+
+/// Refuses elements of what is no array, and indices that are no integers. Only some instructions take elements, and not in lists.
+pub(super) fn elements_of_arrays(
+    names: &Names<'_>,
+    operands: &[Operand<'_>],
+    allowed: bool,
+) -> Result<(), String> {
+    for operand in operands {
+        match operand {
+            Operand::Indexed(..) | Operand::IndexedBy { .. } if !allowed => {
+                return Err(not_a(operand, "a register, a number or an address in brackets"));
+            }
+            Operand::Indexed(array, _) => is_array(names, array)?,
+            Operand::IndexedBy { array, register: index, .. } => {
+                is_array(names, array)?;
+                let index = Operand::Name(index);
+                match register(names, &index) {
+                    Some(ty) if matches!(kind(ty), Kind::Bits | Kind::Integer) && ty.size() <= 8 => {}
+                    _ => return Err(not_a(&index, "a register with an index")),
+                }
+            }
+            Operand::Vector(list) | Operand::List(list) | Operand::AddressList(list) => {
+                elements_of_arrays(names, list, false)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn is_array(names: &Names<'_>, name: &str) -> Result<(), String> {
+    match names.find(name) {
+        Some(NameKind::Variable { array: true, .. } | NameKind::Param { array: true, .. }) => Ok(()),
+        _ => Err(format!("`{name}` is not an array")),
     }
 }
 
@@ -144,7 +208,10 @@ fn show(operand: &Operand<'_>) -> String {
         Operand::Not(name) => format!("`!{name}`"),
         Operand::Negated(name) => format!("`-{name}`"),
         Operand::Element(name, _) => format!("an element of `{name}`"),
-        Operand::Offset(name, _) | Operand::Indexed(name, _) => format!("`{name}` with an offset"),
+        Operand::Offset(name, _) => format!("`{name}` with an offset"),
+        Operand::Indexed(name, _) | Operand::IndexedBy { array: name, .. } => {
+            format!("an element of `{name}`")
+        }
         Operand::Literal(Literal::Int(number)) => format!("the number {number}"),
         Operand::Literal(_) => "a floating-point number".to_owned(),
         Operand::Address { .. } | Operand::AddressList(_) => "an address in brackets".to_owned(),
@@ -202,9 +269,6 @@ pub(super) fn source(
             let message = || format!("the special register `{name}` can only be read by `mov` and `cvt`");
             (specials && kind(ty) != Kind::Float).then_some(()).ok_or_else(message)
         }
-        Operand::Offset(..) | Operand::Indexed(..) => {
-            (kind(ty) != Kind::Float).then_some(()).ok_or_else(wanted)
-        }
         _ => match register(names, operand) {
             Some(found) if fits(ty, found, wide) => Ok(()),
             Some(found) => Err(wrong_type(operand, found, &ty.to_string())),
@@ -237,6 +301,7 @@ pub(super) fn address(
 ) -> Result<(), String> {
     let base = match operand {
         Operand::Address { base, .. } => &**base,
+        Operand::Indexed(array, _) | Operand::IndexedBy { array, .. } => &Operand::Name(array),
         operand => return Err(not_a(operand, "an address in brackets")),
     };
     if let Some(found) = register(names, base) {
@@ -254,13 +319,15 @@ pub(super) fn address(
         base => return Err(not_a(base, "a register or a variable")),
     };
     match (names.find(name), space) {
-        (Some(NameKind::Variable(of)), Some(space)) if of == space => Ok(()),
-        (Some(NameKind::Variable(Space::Global | Space::Shared | Space::Local)), None) => Ok(()),
-        (Some(NameKind::Param { of_kernel: true }), Some(Space::Param)) if writes => {
+        (Some(NameKind::Variable { space: of, .. }), Some(space)) if of == space => Ok(()),
+        (Some(NameKind::Variable { space: Space::Global | Space::Shared | Space::Local, .. }), None) => {
+            Ok(())
+        }
+        (Some(NameKind::Param { of_kernel: true, .. }), Some(Space::Param)) if writes => {
             Err(format!("the kernel's parameter `{name}` is only read"))
         }
         (Some(NameKind::Param { .. }), Some(Space::Param)) => Ok(()),
-        (Some(NameKind::Variable(of)), _) => {
+        (Some(NameKind::Variable { space: of, .. }), _) => {
             Err(format!("`{name}` lies in {of}, which the instruction does not access"))
         }
         (Some(NameKind::Param { .. }), _) => {

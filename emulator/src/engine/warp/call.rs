@@ -92,10 +92,15 @@ impl Warp {
         let split = self.splits[index];
         let kernel = lanes.env.kernel;
         let called = &kernel.codes[code];
-        let differ = |formal: &[ParamRows], actual: &[ParamRows]| {
-            formal.len() != actual.len() || formal.iter().zip(actual).any(|(a, b)| a.rows != b.rows)
+        let fit = |formal: &[ParamRows], actual: &[ParamRows], open: bool| {
+            let (last, shortest) = (formal.len().wrapping_sub(1), formal.len() - usize::from(open));
+            let each = formal.iter().zip(actual).enumerate();
+            (shortest..=formal.len()).contains(&actual.len())
+                && each
+                    .into_iter()
+                    .all(|(at, (a, b))| a.rows == b.rows || open && at == last && b.rows < a.rows)
         };
-        if differ(&called.params, &call.args) || differ(&called.returns, &call.returns) {
+        if !fit(&called.params, &call.args, called.open) || !fit(&called.returns, &call.returns, false) {
             let message = format!("`{}` is called with other parameters than it has", called.name);
             lanes.fail(FaultKind::InvalidCall, split.mask.trailing_zeros(), None, message);
             return false;

@@ -1,0 +1,204 @@
+//! Variables, heads of functions and initial values as ptxas 13.0 takes and refuses them.
+
+use std::sync::Arc;
+
+use cuda_emulator::engine::{LoadFailure, LoadFailureKind, Program};
+use cuda_emulator::memory::Memory;
+
+use crate::support::{Args, Device, HEADER, outputs, snippet_with};
+
+fn load(text: &str) -> Result<(), LoadFailure> {
+    let memory = Arc::new(Memory::new(1 << 24));
+    Program::load(text, &memory).map(drop)
+}
+
+/// Declarations on line 5, with a part of what is said about them.
+const WRONG: &[(&str, &str)] = &[
+    (".foo 5;", "there is no directive `.foo`"),
+    (".visible .entry k() .foo 5 { ret; }", "there is no directive `.foo`"),
+    (".pragma nounroll;", "expected a pragma in quotes"),
+    (".global .u32 _;", "`_` is not a name"),
+    (".func $() { ret; }", "`$` is not a name"),
+    (".visible .entry e(.param .u32 a);", "kernel `e` is declared and not defined"),
+    // Variables.
+    (".local .u32 x;", "`x` in .local cannot be declared outside functions"),
+    (".reg .u32 x;", "cannot be declared outside functions"),
+    (".param .u32 x;", "cannot be declared outside functions"),
+    (".global .pred x;", "the predicate `x` must be a register"),
+    (".global .e4m3 x;", ".e4m3 is a type of instructions"),
+    (".shared .bf16 x;", ".bf16 is a type of instructions"),
+    (".shared .texref x;", "must be a .global variable of the module"),
+    (".global .v4 .u64 x;", "a vector has at most 4 elements and 16 bytes"),
+    (".global .v8 .u8 x;", "a vector has at most 4 elements and 16 bytes"),
+    (".global .u32 x[0];", "`x` has no length"),
+    (".global .u32 x[2][0];", "`x` has no length"),
+    (".global .u32 x[];", "`x` has no length"),
+    (".shared .u32 x = 1;", "`x` in .shared cannot have an initial value"),
+    (".extern .global .u32 x = 1;", "`x` is defined elsewhere and cannot have an initial value"),
+    (".const .attribute(.managed) .u32 x;", "cannot be managed"),
+    (".func f() { .reg .u32 x[2]; ret; }", "the register `x` cannot be an array"),
+    (".func f() { .local .u32 x[]; ret; }", "`x` has no length"),
+    (".func f() { .local .u32 x = 1; ret; }", "`x` in .local cannot have an initial value"),
+    (".func f() { .param .v2 .u32 x; ret; }", "can be neither a vector nor packed"),
+    (".func f() { .reg .v4 .f64 x; ret; }", "a vector has at most 4 elements and 16 bytes"),
+    // Functions.
+    (".entry k(.reg .u32 x) { ret; }", "the parameter `x` of a kernel cannot be a register"),
+    (".entry k(.param .pred x) { ret; }", "the predicate `x` must be a register"),
+    (".entry k(.param .u32 x[0]) { ret; }", "`x` has no length"),
+    (".entry k(.param .u32 x[]) { ret; }", "`x` has no length"),
+    (".entry k(.param .u32 x[2][2]) { ret; }", "cannot be an array of arrays"),
+    (".entry k(.param .v2 .u32 x) { ret; }", "can be neither a vector nor packed"),
+    (".entry k(.param .f16x2 x) { ret; }", "can be neither a vector nor packed"),
+    (".func f(.param .b8 x[], .param .u32 y) { ret; }", "only the last parameter of a function"),
+    (".func (.param .b8 x[]) f() { ret; }", "only the last parameter of a function"),
+    (".func (.param .u32 x, .param .u32 y) f() { ret; }", "several results of `f` must be registers"),
+    (".func f(); .func f(.reg .u32 a) { ret; }", "`f` is declared with other parameters"),
+    (".func f() { ret; } .global .u32 f;", "duplicate definition of `f`"),
+    (".func f() .maxntid 32 { ret; }", "`f` is no kernel"),
+    (".entry k() .noreturn { ret; }", "kernel `k` cannot be `.noreturn`"),
+    (".entry k() .maxnreg 0 { ret; }", ".maxnreg is at least 1"),
+    (".entry k() .minnctapersm 0 { ret; }", ".minnctapersm is at least 1"),
+    (".entry k() .maxntid 32 .reqntid 32 { ret; }", ".maxntid and .reqntid do not go together"),
+    (".entry k() .reqnctapercluster 2 .maxclusterrank 2 { ret; }", "do not go together"),
+    (".entry k() .reqntid 32 .blocksareclusters { ret; }", "needs .reqntid and .reqnctapercluster"),
+    (".entry k() { ret; } .func f() { call k; ret; }", "the kernel `k` cannot be called"),
+    // Initial values.
+    (".global .u32 x = 1.5;", "a variable of type .u32 cannot begin as such a value"),
+    (".global .f32 x = 1;", "a variable of type .f32 cannot begin as such a value"),
+    (".global .f64 x[2] = {1.5, 2};", "a variable of type .f64 cannot begin as such a value"),
+    (".global .f16 x = 1.5;", "a variable of type .f16 cannot begin as such a value"),
+    (".global .f16 x = 1;", "a variable of type .f16 cannot begin as such a value"),
+    (".global .u32 y; .global .b64 x = y;", "a variable of type .b64 cannot begin as such a value"),
+    (".global .u32 y; .global .b8 x = 0xff(y);", "a variable of type .b8 cannot begin as such a value"),
+    (".global .u32 x[2][2] = {1, 2};", "the lists do not follow the extents"),
+    (".global .u32 x[2][2] = {{1, 2}, 3};", "the lists do not follow the extents"),
+    (".global .u32 x[2] = {{1}, {2}};", "the lists do not follow the extents"),
+    (".global .u32 x = {1};", "the lists do not follow the extents"),
+    (".global .u32 x[2] = 1;", "the lists do not follow the extents"),
+    (".global .u32 x[2][2] = {1, 2, 3, 4};", "more values than elements"),
+    (".global .v2 .u32 x = {1};", "fewer values than elements of the vector"),
+    (".func f() { ret; } .global .u64 x = f+4;", "the address of a function is taken as it is"),
+    (".func f() { ret; } .global .u64 x = generic(f);", "the address of a function is taken as it is"),
+    // Aliases.
+    (".func f() { ret; } .alias g, f;", "alias `g` is not declared as a function"),
+    (".func g(); .alias g, f;", "`f`, of which `g` is an alias, is not defined"),
+    (".entry f() { ret; } .func g(); .alias g, f;", "cannot have an alias"),
+    (".weak .func f() { ret; } .func g(); .alias g, f;", "cannot have an alias"),
+    (".func f() { ret; } .func g() { ret; } .alias g, f;", "duplicate definition of `g`"),
+    (".func f(.reg .u32 a) { ret; } .func g(); .alias g, f;", "`g` and `f` differ in their parameters"),
+];
+
+#[test]
+fn what_ptxas_refuses_is_refused() {
+    for (text, said) in WRONG {
+        let failure = load(&format!("{HEADER}\n{text}\n")).expect_err(text);
+        assert_eq!(failure.line, 5, "{text}: {failure}");
+        assert!(failure.message.contains(said), "{text}: {failure}");
+    }
+}
+
+#[test]
+fn what_it_takes_is_taken() {
+    for text in [
+        ".pragma \"nounroll\"; .global .u32 x;",
+        ".global .b128 x = 1; .const .u8 y = 300; .global .s8 z = -1;",
+        ".global .f16x2 x; .shared .f16 y; .local_is_a_name: ",
+        ".global .u32 x[] = {1, 2}; .global .u32 y[][2] = {{1, 2}, {3, 4}};",
+        ".global .u32 y; .global .u32 x = y; .global .u8 z[2] = {0xff(y), 0xff00(generic(y))};",
+        ".func f() { ret; } .entry k() { ret; } .global .u64 x[2] = {f, k};",
+        ".extern .shared .align 16 .b8 x[]; .extern .entry e();",
+        ".align 8 .global .u32 x; .visible .align 8 .global .u32 y; .global .u64 z[2] = {x, y};",
+        ".entry k(.param .b128 a, .param .f16 b, .param .texref c) .maxntid 32 .minnctapersm 2 { ret; }",
+        ".func f(.reg .pred a, .reg .v2 .u32 b) { .param .u32 x[2][2]; .reg .u32 y<0>; ret; }",
+        ".func f() .noreturn .abi_preserve 3 { trap; }",
+        ".func f(.param .u32 a); .func f(.param .u32 b) { ret; }",
+        ".visible .entry k() .reqntid 32 .reqnctapercluster 2 .blocksareclusters { ret; }",
+    ] {
+        let text = text.replace(".local_is_a_name: ", "");
+        assert_eq!(load(&format!("{HEADER}\n{text}\n")), Ok(()), "{text}");
+    }
+}
+
+/// The bytes that ptxas writes.
+#[test]
+fn initial_values() {
+    let bytes = |declaration: &str, count: usize| {
+        let body = format!(
+            ".reg .b32 %n; mov.u32 %n, 0; mov.u64 %rd1, x;\n\
+             L: ld.global.u8 %r1, [%rd1]; st.global.u8 [%out], %r1; add.u64 %rd1, %rd1, 1; add.u64 %out, %out, 1;\n\
+             add.u32 %n, %n, 1; setp.lt.u32 %p1, %n, {count}; @%p1 bra L;"
+        );
+        outputs::<u8>(&snippet_with(declaration, &body), 1, count)
+    };
+    assert_eq!(bytes(".global .u8 x[3][2] = {{1}, {2, 3}, {4}};", 6), [1, 2, 3, 4, 0, 0], "no gaps");
+    assert_eq!(bytes(".global .u8 x[2][2][2] = {{{1}, {2}}, {{3}}};", 8), [1, 2, 3, 0, 0, 0, 0, 0]);
+    assert_eq!(bytes(".global .u8 x[3][2] = {{}, {5, 6}};", 6), [5, 6, 0, 0, 0, 0]);
+    assert_eq!(bytes(".global .v2 .u8 x[2] = {{1, 2}, {3, 4}};", 4), [1, 2, 3, 4]);
+    assert_eq!(bytes(".global .u16 x[2][2] = {{1, 2}, {3, 4}};", 8), [1, 0, 2, 0, 3, 0, 4, 0]);
+    assert_eq!(bytes(".global .b32 x = 1.5;", 4), 1.5f32.to_le_bytes());
+    assert_eq!(bytes(".global .b64 x = 1.5;", 8), 1.5f64.to_le_bytes());
+    assert_eq!(bytes(".global .f32 x = 0d3ff8000000000000;", 4), 1.5f32.to_le_bytes());
+    assert_eq!(bytes(".global .f64 x = -(1.5 + 1.0) / 2.0;", 8), (-1.25f64).to_le_bytes());
+    assert_eq!(bytes(".global .f64 x = 0f3fc00000;", 8), 0x3fc0_0000u64.to_le_bytes(), "its lower bits");
+    assert_eq!(bytes(".global .b128 x = -1;", 16), u128::from(u64::MAX).to_le_bytes());
+    assert_eq!(bytes(".global .s64 x = (~7) / 2;", 8), 0x7fff_ffff_ffff_fffcu64.to_le_bytes());
+}
+
+/// A float of 32 bits where one of 64 stands.
+#[test]
+fn short_floats_are_the_lower_bits() {
+    let body = "mov.f64 %fd1, 0f3fc00000; st.global.f64 [%out], %fd1; mov.f32 %f1, 0d3ff8000000000000; st.global.f32 [%out+8], %f1;";
+    let words = outputs::<u32>(&snippet_with("", body), 1, 3);
+    assert_eq!(words, [0x3fc0_0000, 0, 1.5f32.to_bits()]);
+}
+
+/// The ISA's example: a call by the second name.
+#[test]
+fn an_alias_is_the_function() {
+    let module = ".visible .func (.param .u32 r) f(.param .u32 a) { .reg .u32 %x; ld.param.u32 %x, [a]; add.u32 %x, %x, 1; st.param.u32 [r], %x; ret; }\n\
+                  .visible .func (.param .u32 r) g(.param .u32 a);\n.alias g, f;\n.global .u64 table[2] = {g, f};";
+    let body = "{ .param .u32 a; .param .u32 r; st.param.u32 [a], 6; call (r), g, (a); ld.param.u32 %r1, [r]; }\n\
+                mov.u64 %rd1, g; ld.global.u64 %rd2, [table+8]; ld.global.u64 %rd3, [table]; sub.u64 %rd4, %rd3, %rd2;\n\
+                { .param .u32 a; .param .u32 r; P: .callprototype (.param .u32 _) _ (.param .u32 _); st.param.u32 [a], 8;\n\
+                call (r), %rd1, (a), P; ld.param.u32 %r2, [r]; }\n\
+                st.global.u32 [%out], %r1; st.global.u32 [%out+4], %r2; st.global.u64 [%out+8], %rd4;";
+    let text = format!(
+        "{HEADER}{module}\n.visible .entry k(.param .u64 p) {{ .reg .b32 %r<4>; .reg .b64 %rd<5>, %out; ld.param.u64 %out, [p];\n{body}\nret; }}"
+    );
+    let device = Device::new(&text);
+    let out = device.zeroed::<u32>(4);
+    device.launch("k", [1, 1, 1], [1, 1, 1], &Args::new().add(out));
+    assert_eq!(device.download::<u32>(out, 4), [7, 9, 0, 0]);
+}
+
+/// 48 KiB of static shared memory for a kernel, and all that there is on `sm_90a`; what a kernel does not reach does not count.
+#[test]
+fn static_shared_memory_is_limited() {
+    let kernel = |target: &str, module: &str, body: &str| {
+        load(&format!(
+            ".version 8.0\n.target {target}\n.address_size 64\n{module}\n.entry k() {{ .reg .b32 %r1; {body} ret; }}"
+        ))
+    };
+    let own =
+        |target: &str, bytes: u32| kernel(target, "", &format!(".shared .b8 s[{bytes}]; mov.u32 %r1, s;"));
+    for (target, most) in [("sm_90", 49152), ("sm_80", 49152), ("sm_90a", 232_448)] {
+        assert_eq!(own(target, most), Ok(()), "{target}");
+        let failure = own(target, most + 1).unwrap_err();
+        assert_eq!((failure.kind, failure.line), (LoadFailureKind::Invalid, 5), "{failure}");
+        let said =
+            format!("kernel `k` has {} bytes of static shared memory, and {most} are possible", most + 1);
+        assert_eq!(failure.message, said);
+    }
+    let two = ".shared .b8 a[30000]; .shared .b8 b[30000];";
+    assert_eq!(kernel("sm_90", two, "mov.u32 %r1, a;"), Ok(()));
+    assert!(kernel("sm_90", two, "mov.u32 %r1, a; mov.u32 %r1, b;").is_err());
+    let called =
+        ".func f() { .shared .b8 b[30000]; .reg .b32 %r1; mov.u32 %r1, b; ret; }\n.shared .b8 a[30000];";
+    assert_eq!(kernel("sm_90", called, "mov.u32 %r1, a;"), Ok(()));
+    assert!(kernel("sm_90", called, "mov.u32 %r1, a; call f;").is_err());
+    assert!(kernel("sm_90", ".shared .b8 a[0xffffffff];", "mov.u32 %r1, a;").is_err());
+    // Room for the alignment of what lies behind.
+    let dynamic = ".extern .shared .align 1024 .b8 d[];";
+    assert_eq!(kernel("sm_90", dynamic, ".shared .b8 s[48129]; mov.u32 %r1, s; mov.u32 %r1, d;"), Ok(()));
+    assert!(kernel("sm_90", dynamic, ".shared .b8 s[49153]; mov.u32 %r1, s; mov.u32 %r1, d;").is_err());
+}

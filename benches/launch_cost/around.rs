@@ -124,6 +124,12 @@ pub(crate) fn floor_of(variant: &str) -> Option<fn(&mut Bench)> {
             floor_ex(b);
             ok(unsafe { b.stream.context().driver().cuStreamSynchronize(b.stream.raw()) });
         },
+        "module-cubin" => |b| unsafe {
+            let (driver, mut module) = (b.stream.context().driver(), null_mut());
+            let image = CUBIN.as_ptr().cast();
+            ok(driver.cuModuleLoadDataEx(&mut module, image, 0, null_mut(), null_mut()));
+            ok(driver.cuModuleUnload(module));
+        },
         "module-ptx" => |b| unsafe {
             let (driver, mut module) = (b.stream.context().driver(), null_mut());
             let text = b.around.text.as_ptr().cast();

@@ -523,5 +523,5 @@ fn arithmetic_is_too_new_for_a_header_where_ptxas_says_so() {
         different.len()
     );
     println!("{}", different.join("\n"));
-    assert!(different.len() * 500 <= total);
+    assert!(different.is_empty());
 }

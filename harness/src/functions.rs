@@ -180,7 +180,6 @@ fn survives(name: &str) -> bool {
         || name.starts_with("cuGetProcAddress")
 }
 
-/// The type from its text: `*mut $crate::CUstream`, with spaces wherever the compiler puts them.
 /// The name of a type that is no pointer, without its path and its aliases.
 fn type_name(text: &'static str) -> &'static str {
     match text.rsplit([':', ' ']).next() {
@@ -190,6 +189,7 @@ fn type_name(text: &'static str) -> &'static str {
     }
 }
 
+/// The type from its text: `*mut $crate::CUstream`, with spaces wherever the compiler puts them.
 fn ty(text: &str) -> Type {
     let last = text.rsplit([':', ' ']).next().unwrap_or(text);
     let stars = text.matches('*').count();

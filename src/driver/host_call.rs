@@ -79,7 +79,7 @@ impl Place {
 static NEXT: AtomicUsize = AtomicUsize::new(1);
 static ENTRIES: Mutex<Numbered<usize, Entry>> = Mutex::new(Numbered::new());
 static PANICS: Mutex<Vec<(Place, String)>> = Mutex::new(Vec::new());
-/// How many panics wait to be raised, so that a wait without any takes no lock.
+/// How many panics wait to be raised, so that a wait without any takes no lock. Written only by who has that lock.
 static PANIC_COUNT: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
@@ -290,8 +290,10 @@ impl Pending {
         let Self { call, place, context } = self;
         if let Err(payload) = catch_unwind(AssertUnwindSafe(call)) {
             let text = text(&*payload);
-            locked(&PANICS).push((place, text));
-            PANIC_COUNT.fetch_add(1, Ordering::Release);
+            let mut panics = locked(&PANICS);
+            panics.push((place, text));
+            PANIC_COUNT.store(panics.len(), Ordering::Release);
+            drop(panics);
             end(payload);
         }
         drop(context);
@@ -366,7 +368,7 @@ fn raise(is: &dyn Fn(&Place) -> bool) -> Result<(), Error> {
             at += 1;
         }
     }
-    PANIC_COUNT.fetch_sub(messages.len(), Ordering::Release);
+    PANIC_COUNT.store(panics.len(), Ordering::Release);
     match messages.is_empty() {
         true => Ok(()),
         false => Err(ErrorKind::HostPanic(HostPanic { messages }).into()),

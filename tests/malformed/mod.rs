@@ -71,7 +71,7 @@ fn handmade() -> Vec<(&'static str, Vec<u8>)> {
         ("deep.ptx", entry(&"{".repeat(100_000))),
         (
             "nested.ptx",
-            format!("{header}.const .u32 x = {}1{};", "(".repeat(100_000), ")".repeat(100_000)).into_bytes(),
+            format!("{header}.const .u32 x = {}1{};", "(".repeat(100_000), ")".repeat(99_999)).into_bytes(),
         ),
         ("lists.ptx", format!("{header}.const .u32 x[1] = {};", "{".repeat(100_000)).into_bytes()),
         ("elf.cubin", elf(&[])),

@@ -1,5 +1,5 @@
 // arch: 90
-// Reads of what nobody has written. `cases.txt` says what is wrong with each kernel.
+// Reads of what was never written. `cases.txt` says what is wrong with each kernel.
 #define D __device__ __forceinline__
 #define t threadIdx.x
 // Two kernels: one with the fault, one without.

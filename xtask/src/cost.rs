@@ -35,7 +35,7 @@ const LIMITS: &[Limit] = &[
     Limit("name-at-run-time", 132.0, 1.0, 0.0),
     Limit("function-attribute", 95.0, 1.0, 0.0),
     Limit("function-cluster", 116.0, 1.0, 0.0),
-    // Described, given to a chain, and submitted.
+    // Described, given to a chain, and submitted. The macro clones its kernel.
     Limit("async", 425.0, 1.0, 0.0),
     Limit("async-macro", 443.0, 1.0, 0.0),
     // Memory of a pool: an allocation and its free, the free such that no capture of other code minds it.

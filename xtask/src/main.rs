@@ -53,7 +53,7 @@ usage: cargo xtask <chore>
   gpu --compilers [NAME...]
                       bundle the tests of compile/ with the libraries of nvrtc, nvvm or nvjitlink (the three together
                       are over its limit); nvrtc and nvvm if none is named
-  gpu --check         bundle `cuda-launch check`, programs with a fault each, and the CUDA runtime
+  gpu --check         bundle `cuda-launch check`, programs with a fault each, examples, and the CUDA runtime
   gpu --profile       bundle the kernels whose profiles are compared with the counters of `ncu`
   mutants [--in PATH] [--shard K/N]
                       change the code in many small ways, one at a time, and fail where the tests notice too few; --in: only

@@ -167,9 +167,11 @@ pub(crate) fn work(
     forward: impl FnOnce() -> CUresult,
 ) -> CUresult {
     let place = place(stream);
-    // One at a time on each stream, so that nothing of another thread comes between the events and what they time. Where the call waits
-    // for room on the stream, others that put work there would wait as well.
-    let turn = place.map(turn);
+    // One at a time on each stream, so that no launch, fill or graph of another thread comes between the events and what they time. Where
+    // the call waits for room on the stream, others that put work there would wait as well. A copy may wait for the stream itself, and
+    // so for what another thread has yet to put there: it takes no turn.
+    let is_shared = stream != CU_STREAM_PER_THREAD && category != "copy";
+    let turn = place.filter(|_| is_shared).map(turn);
     let turn = turn.as_deref().map(lock);
     let timing = place.and_then(|place| begin(place, stream));
     let called = now();
@@ -236,19 +238,28 @@ fn current() -> Option<Handle> {
 /// Where work on the stream runs; `None` where the stream captures, and the work runs later or never.
 fn place(stream: CUstream) -> Option<Place> {
     FILE.as_ref()?;
-    let mut status = CUstreamCaptureStatus(0);
-    // SAFETY: the stream is the one that the program's call is given, whose contract keeps it live; the place outlives
-    // the call.
-    let code = unsafe { driver().cuStreamIsCapturing(stream, &mut status) };
-    if code != CUresult::SUCCESS || status.0 != 0 {
+    if captures(stream) {
         return None;
     }
     let context = current()?;
     Some(Place { device: base(context, stream)?, context, stream: row(stream) })
 }
 
+/// Whether it does, or the driver does not say.
+fn captures(stream: CUstream) -> bool {
+    let mut status = CUstreamCaptureStatus(0);
+    // SAFETY: the stream is the one that the program's call is given, whose contract keeps it live; the place outlives
+    // the call.
+    let code = unsafe { driver().cuStreamIsCapturing(stream, &mut status) };
+    code != CUresult::SUCCESS || status.0 != 0
+}
+
 /// Records the first event.
 fn begin(Place { context, .. }: Place, stream: CUstream) -> Option<Timing> {
+    // A capture may have begun while this thread waited for its turn.
+    if captures(stream) {
+        return None;
+    }
     let (start, end) = (event(context)?, event(context)?);
     // SAFETY: the event is of the current context, and lives, as is said at `STATE`; the stream is the one that the
     // program's call is given, whose contract keeps it live.
@@ -382,6 +393,8 @@ fn told(
 pub(crate) fn close() {
     let before = current();
     let mut state = std::mem::take(&mut *lock(&STATE));
+    // A call that waits for its turn has it in hand.
+    lock(&TURNS).clear();
     for one in std::mem::take(&mut state.pending) {
         // SAFETY: the event was in `STATE`, so that it and its context live, as is said at `STATE`.
         unsafe {

@@ -28,7 +28,7 @@ macro_rules! known {
 }
 
 known! {
-    CUarray_format CUctx_flags CUdevice_P2PAttribute CUdevice_attribute CUgraphInstantiate_flags CUjit_option CUlaunchAttributeID
+    CUarray_format CUctx_flags CUdevice_P2PAttribute CUdevice_attribute CUgraphDebugDot_flags CUgraphInstantiate_flags CUjit_option CUlaunchAttributeID
     CUlimit CUmemAllocationHandleType CUmemAllocationType CUmemLocationType CUmem_range_attribute CUpointer_attribute
 }
 

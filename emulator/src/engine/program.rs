@@ -71,7 +71,8 @@ impl Program {
         for kernel in self.kernels().filter_map(|name| self.kernel(name)) {
             declare(&kernel, &mut reached);
         }
-        for (index, function) in self.image.functions.iter().enumerate() {
+        // Callers stand behind what they call, and reach it.
+        for (index, function) in self.image.functions.iter().enumerate().rev() {
             if !reached.contains(&function.name) {
                 let alone = decode::kernel(&self.image, index, self.looks(), table::decode);
                 declare(&alone, &mut reached);

@@ -100,8 +100,8 @@ impl<'a> Cubin<'a> {
         self.debug_section(".nv_debug_ptx_txt")
     }
 
-    /// The bytes of a DWARF section, by name: `.debug_info`, `.debug_abbrev`, `.debug_str` and so on. Only its position
-    /// in the file has been checked, and no relocations are applied: those of a loadable cubin concern addresses.
+    /// The bytes of a section for a debugger, by name: those of DWARF, such as `.debug_info`, and NVIDIA's own, whose names begin
+    /// with `.nv_debug_`. Only its position in the file has been checked, and no relocations are applied: those of a loadable cubin concern addresses.
     #[must_use]
     pub fn debug_section(&self, name: &str) -> Option<&'a [u8]> {
         self.debug_sections.iter().find(|(own, _)| *own == name).map(|(_, data)| *data)
@@ -128,8 +128,8 @@ impl fmt::Debug for Cubin<'_> {
 /// Those of DWARF, and NVIDIA's own.
 fn debug_sections<'a>(elf: &Elf<'a>) -> Vec<(&'a str, &'a [u8])> {
     let is_one = |name: &str| name.starts_with(".debug_") || name.starts_with(".nv_debug_");
-    let dwarf = elf.sections.iter().filter(|section| is_one(section.name));
-    dwarf.map(|section| (section.name, section.data)).collect()
+    let found = elf.sections.iter().filter(|section| is_one(section.name));
+    found.map(|section| (section.name, section.data)).collect()
 }
 
 /// The architecture stands in `e_flags`, in one of two ways told apart by `EI_OSABI`.
@@ -253,7 +253,7 @@ fn describe(kernel: &mut Kernel<'_>, info: &Section<'_>) -> Result<(), ImageErro
     let mut list = vec![KernelParameter { offset: 0, size: 0 }; parameters.len()];
     for (place, size, at) in parameters {
         let (ordinal, offset) = (place & 0xffff, place >> 16);
-        // No parameter has no bytes, so one that has is there already.
+        // A size of 0 marks a free place: no parameter has 0 bytes.
         let free = list.get_mut(ordinal as usize).filter(|parameter| parameter.size == 0);
         let end = u64::from(offset) + u64::from(size);
         match free {

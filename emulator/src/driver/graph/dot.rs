@@ -8,6 +8,7 @@ use super::Graph;
 use super::edges::is_annotated;
 use super::operation::Operation;
 use crate::driver::entry::{INVALID_VALUE, Outcome, Text, entries};
+use crate::driver::since::known_flags;
 use crate::driver::state::Call;
 use crate::driver::work::Work;
 
@@ -32,6 +33,7 @@ fn print(call: &Call, graph: CUgraph, path: Text, flags: c_uint) -> Outcome {
     if flags >= 1 << 17 {
         return Err(INVALID_VALUE);
     }
+    known_flags(flags, CUgraphDebugDot_flags)?;
     let mut text = String::new();
     let written = drawing(&mut text, &graph, Flags(flags));
     written.map_err(|_| CUresult::CUDA_ERROR_UNKNOWN)?;

@@ -65,7 +65,7 @@ fn header(modules: &[Module<'_>]) -> String {
 /// Which definition of each name stays; for each part, what is cut out of its text.
 fn resolve(parts: &[Part], modules: &[Module<'_>]) -> Result<Vec<Vec<Range<usize>>>, Refusal> {
     let mut cuts = vec![Vec::new(); parts.len()];
-    let mut twice = Vec::new();
+    let (mut twice, mut homes) = (Vec::new(), BTreeMap::new());
     for (name, definitions) in definitions(modules) {
         let mut strong = definitions.iter().filter(|definition| definition.strong);
         let first = strong.next();
@@ -77,6 +77,7 @@ fn resolve(parts: &[Part], modules: &[Module<'_>]) -> Result<Vec<Vec<Range<usize
             twice.push((second.number, line));
         }
         let kept = first.or(definitions.first()).map(|definition| definition.part);
+        homes.insert(name, kept);
         for other in definitions.iter().filter(|definition| Some(definition.part) != kept) {
             let text = parts.get(other.part).map_or("", |part| part.text.as_str());
             let span = other.span.clone().or_else(|| variable(text, name));
@@ -84,6 +85,12 @@ fn resolve(parts: &[Part], modules: &[Module<'_>]) -> Result<Vec<Vec<Range<usize
                 cut.push(span);
             }
         }
+    }
+    // What another part defines need not be declared, and no linker compares the parameters.
+    for (part, (module, cut)) in modules.iter().zip(&mut cuts).enumerate() {
+        let elsewhere = |name: &str| homes.get(name).copied().flatten().is_some_and(|home| home != part);
+        let declared = module.functions.iter().filter(|f| f.body.is_none() && elsewhere(f.name));
+        cut.extend(declared.map(|function| function.span.clone()));
     }
     // A driver's linker begins with the last one.
     twice.sort_unstable_by(|one, other| other.cmp(one));

@@ -15,7 +15,7 @@ use super::builder::{Builder, Table};
 use super::draft::{Draft, Label, Operand, Part, Refusal, Register};
 use super::finish;
 use super::last_writes::LastWrites;
-use super::link::{Link, Reached};
+use super::link::{LARGEST_PARAMETER, Link, Reached};
 use super::meanings::note_local;
 use super::pool::Pool;
 use super::scope::{Scopes, Symbol, class_of};
@@ -119,7 +119,7 @@ pub(super) fn decode<'a>(
         next_row: 0,
         fixed_rows: 0,
         params: Vec::new(),
-        open: reached.open,
+        open: false,
         returns: Vec::new(),
         register_returns: Vec::new(),
         carry: None,
@@ -153,6 +153,7 @@ impl<'a> Body<'a> {
                 let statements = reached.body.as_deref().unwrap_or_default();
                 self.returns = self.formals(&reached.function.returns, None)?;
                 self.params = self.formals(&reached.function.params, Some(&addressed(statements)))?;
+                self.open = reached.open;
             }
         }
         let statements = reached.body.as_ref().map_err(|error| Refusal::new(error.clone()))?;
@@ -235,10 +236,8 @@ impl<'a> Body<'a> {
 
     /// Rows for a parameter of this size.
     fn rows_for(&mut self, variable: &Variable<'_>) -> Result<ParamRows, Refusal> {
-        /// Largest parameter block, in bytes.
-        const LARGEST: u64 = 32_764;
         let bytes = variable.size();
-        if bytes > LARGEST {
+        if bytes > LARGEST_PARAMETER {
             return Err(Refusal::new(format!("parameter `{}` of {bytes} bytes is too large", variable.name)));
         }
         self.new_rows((bytes as u32).div_ceil(4))

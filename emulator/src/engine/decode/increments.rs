@@ -1,6 +1,7 @@
 //! Atomics that only count: they add a constant 1 to a word of shared memory, and nobody looks at what was there. The compiler makes an
 //! instruction of these that counts the threads of a warp first, so that those of one address go together.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::super::code::Row;
@@ -16,14 +17,16 @@ pub(super) fn find(drafts: &[Draft], names: &[Arc<str>], constants: &[Row]) -> V
         let name = (draft.origin.statement as usize).checked_sub(1).and_then(|at| names.get(at));
         name.is_some_and(|name| counts(name)) && adds_one(draft.ops.get(note.address + 1), constants)
     };
-    let looks = |draft: &Draft, at: usize| {
-        let read = |result: Register| {
-            let others = drafts.iter().enumerate().filter(|(other, _)| *other != at);
-            others.flat_map(|(_, other)| other.read()).any(|register| register == result)
-        };
-        draft.written().any(read)
+    let mut reads: HashMap<Register, usize> = HashMap::new();
+    for register in drafts.iter().flat_map(Draft::read) {
+        *reads.entry(register).or_default() += 1;
+    }
+    // Somebody else reads what it leaves.
+    let looks = |draft: &Draft| {
+        let own = |result: Register| draft.read().filter(|register| *register == result).count();
+        draft.written().any(|result| reads.get(&result).is_some_and(|reads| *reads > own(result)))
     };
-    drafts.iter().enumerate().map(|(at, draft)| is_one(draft) && !looks(draft, at)).collect()
+    drafts.iter().map(|draft| is_one(draft) && !looks(draft)).collect()
 }
 
 /// `atom.shared.add.u32`, `red.shared::cta.add.s32`

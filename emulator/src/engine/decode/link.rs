@@ -22,10 +22,14 @@ impl Reached<'_> {
     fn give_length(&mut self, bytes: u64) {
         if let Some(last) = self.function.params.last_mut().filter(|last| last.is_open()) {
             self.open = true;
+            let bytes = bytes.min(LARGEST_PARAMETER);
             last.dims = vec![Some(bytes.div_ceil(last.element_size() as u64).max(1))];
         }
     }
 }
+
+/// Most bytes of a parameter.
+pub(super) const LARGEST_PARAMETER: u64 = 32_764;
 
 /// Dynamic shared memory starts at a multiple of this, at least.
 pub(in crate::engine) const DYNAMIC_ALIGN: u32 = 16;
@@ -198,9 +202,9 @@ impl<'a> Link<'a> {
         self.end - SHARED_START
     }
 
-    /// The same; more than there can be where the variables have no place.
-    pub(super) fn static_shared_or_more(&self) -> u64 {
-        if self.error.is_some() { u64::MAX } else { u64::from(self.static_shared()) }
+    /// The same; `None` where the variables have no place.
+    pub(super) fn static_shared_if_placed(&self) -> Option<u64> {
+        self.error.is_none().then(|| u64::from(self.static_shared()))
     }
 
     /// Where dynamic shared memory starts.

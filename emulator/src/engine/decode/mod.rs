@@ -34,9 +34,9 @@ use sites::Sites;
 /// Most bytes of local memory a thread can have, as on hardware.
 pub(super) const MOST_LOCAL: u32 = 512 << 10;
 
-/// Bytes of static shared memory of the kernel with that index.
-pub(super) fn static_shared(image: &Image, index: usize) -> u64 {
-    link::link(image, index).0.static_shared_or_more()
+/// Bytes of static shared memory of the kernel with that index; `None` where the variables have no place.
+pub(super) fn static_shared(image: &Image, index: usize) -> Option<u64> {
+    link::link(image, index).0.static_shared_if_placed()
 }
 
 /// Decodes the kernel with that index in the program and everything it reaches, each instruction by the table. What cannot be decoded becomes an

@@ -45,6 +45,9 @@ impl<'a> Builder<'_, 'a> {
                 self.named(name, offset, class)
             }
             Text::IndexedBy { array, register, plus } => {
+                if !matches!(class, Class::Wide | Class::Word) {
+                    return Err(Refusal::new(format!("{} is expected as operand", class.describe())));
+                }
                 let address = self.element_address(array, register, *plus)?;
                 if class == Class::Wide {
                     return Ok(address);

@@ -138,11 +138,11 @@ fn collect_aliases(module: &Module<'_>, image: &mut Image) -> Result<(), LoadFai
         module.functions.iter().filter(|f| f.body.is_some()).map(|f| (f.name, f)).collect();
     let declared: HashMap<&str, &Function<'_>> = module.functions.iter().map(|f| (f.name, f)).collect();
     for (alias, target) in &module.aliases {
-        let line = image.line_of(alias);
-        let wrong = |message: String| Err(failure(LoadFailureKind::Invalid, line, message));
+        let line = || image.line_of(alias);
+        let wrong = |message: String| Err(failure(LoadFailureKind::Invalid, line(), message));
         let Some(function) = defined.get(target) else {
             let message = format!("`{target}`, of which `{alias}` is an alias, is not defined");
-            return Err(failure(LoadFailureKind::Unresolved, line, message));
+            return Err(failure(LoadFailureKind::Unresolved, line(), message));
         };
         if function.kind == FunctionKind::Entry || function.linkage == Linkage::Weak {
             return wrong(format!("kernel or weak function `{target}` cannot have an alias"));
@@ -157,7 +157,7 @@ fn collect_aliases(module: &Module<'_>, image: &mut Image) -> Result<(), LoadFai
         }
         let index = image.by_name.get(*target).copied().unwrap_or_default();
         if image.by_name.insert((*alias).to_owned(), index).is_some() {
-            return Err(duplicate(alias, line));
+            return Err(duplicate(alias, image.line_of(alias)));
         }
     }
     Ok(())

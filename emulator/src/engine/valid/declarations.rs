@@ -86,7 +86,7 @@ pub(super) fn head(function: &Function<'_>) -> Result<(), String> {
         let bounds = d.maxntid.or(d.reqntid).or(d.reqnctapercluster).is_some();
         let counts = d.minnctapersm.or(d.maxnreg).or(d.maxclusterrank).is_some();
         return match bounds || counts || d.explicitcluster || d.blocksareclusters {
-            true => Err(format!("`{name}` is no kernel, and its launches cannot be bounded")),
+            true => Err(format!("`{name}` is not a kernel, and its launches cannot be bounded")),
             false => Ok(()),
         };
     }

@@ -166,8 +166,10 @@ pub(super) fn elements_of_arrays(
                 is_array(names, array)?;
                 let index = Operand::Name(index);
                 match register(names, &index) {
-                    Some(ty) if matches!(kind(ty), Kind::Bits | Kind::Integer) && ty.size() <= 8 => {}
-                    _ => return Err(not_a(&index, "a register with an index")),
+                    // Of a shorter one `ptxas` leaves the upper bits undefined.
+                    Some(ty)
+                        if matches!(kind(ty), Kind::Bits | Kind::Integer) && matches!(ty.size(), 4 | 8) => {}
+                    _ => return Err(not_a(&index, "a register of 32 or 64 bits with an index")),
                 }
             }
             Operand::Vector(list) | Operand::List(list) | Operand::AddressList(list) => {

@@ -115,22 +115,26 @@ const TABLE: &[(&str, &str, &str)] = &[
 ];
 
 /// Special registers, without what stands behind a dot.
-const REGISTERS: &[(&str, &str, &str)] = &[
-    ("5.0", "-", "%clock_hi"),
-    (
-        "7.6",
-        "sm_80",
-        "%reserved_smem_offset_begin %reserved_smem_offset_end %reserved_smem_offset_cap %reserved_smem_offset_0 \
-         %reserved_smem_offset_1",
-    ),
-    (
-        "7.8",
-        "sm_90",
-        "%is_explicit_cluster %clusterid %nclusterid %cluster_ctaid %cluster_nctaid %cluster_ctarank %cluster_nctarank",
-    ),
-    ("8.0", "-", "%current_graph_exec"),
-    ("8.1", "sm_90", "%aggr_smem_size"),
-];
+fn of_special(family: &str) -> Need {
+    match family {
+        "%clock_hi" => Need::new(50, 0),
+        "%reserved_smem_offset_begin"
+        | "%reserved_smem_offset_end"
+        | "%reserved_smem_offset_cap"
+        | "%reserved_smem_offset_0"
+        | "%reserved_smem_offset_1" => Need::new(76, 80),
+        "%is_explicit_cluster"
+        | "%clusterid"
+        | "%nclusterid"
+        | "%cluster_ctaid"
+        | "%cluster_nctaid"
+        | "%cluster_ctarank"
+        | "%cluster_nctarank" => Need::new(78, 90),
+        "%current_graph_exec" => Need::new(80, 0),
+        "%aggr_smem_size" => Need::new(81, 90),
+        _ => Need::new(0, 0),
+    }
+}
 
 /// From here on `shfl` and `vote` have `.sync`.
 const SYNC: Need = Need::new(64, 70);
@@ -165,7 +169,7 @@ impl fmt::Display for Target {
 }
 
 /// A version, as `major * 10 + minor`, and a target.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Need {
     version: u32,
     target: Target,
@@ -237,10 +241,8 @@ fn of_name(name: &str) -> Need {
 /// What the special registers among the operands need.
 fn of_registers(operand: &Operand<'_>, names: &Names<'_>) -> Need {
     let of = |name: &str| {
-        let family = name.split('.').next().unwrap_or_default();
-        let known = |(_, _, list): &&(_, _, &str)| list.split_whitespace().any(|known| known == family);
-        let row = REGISTERS.iter().find(known).filter(|_| names.find(name).is_none());
-        row.map_or(Need::default(), |(version, target, _)| Need::read(version, target))
+        let need = of_special(name.split('.').next().unwrap_or_default());
+        if need == Need::default() || names.find(name).is_some() { Need::default() } else { need }
     };
     match operand {
         Operand::Name(name) | Operand::Not(name) if name.starts_with('%') => of(name),

@@ -93,12 +93,11 @@ impl Warp {
         let kernel = lanes.env.kernel;
         let called = &kernel.codes[code];
         let fit = |formal: &[ParamRows], actual: &[ParamRows], open: bool| {
-            let (last, shortest) = (formal.len().wrapping_sub(1), formal.len() - usize::from(open));
-            let each = formal.iter().zip(actual).enumerate();
-            (shortest..=formal.len()).contains(&actual.len())
-                && each
-                    .into_iter()
-                    .all(|(at, (a, b))| a.rows == b.rows || open && at == last && b.rows < a.rows)
+            let closed = formal.len().saturating_sub(usize::from(open));
+            let same = |(a, b): (&ParamRows, &ParamRows)| a.rows == b.rows;
+            (closed..=formal.len()).contains(&actual.len())
+                && formal.iter().take(closed).zip(actual).all(same)
+                && formal.iter().zip(actual).skip(closed).all(|(a, b)| b.rows <= a.rows)
         };
         if !fit(&called.params, &call.args, called.open) || !fit(&called.returns, &call.returns, false) {
             let message = format!("`{}` is called with other parameters than it has", called.name);

@@ -170,6 +170,23 @@ fn an_alias_is_the_function() {
     assert_eq!(device.download::<u32>(out, 4), [7, 9, 0, 0]);
 }
 
+/// A call that is never made has an argument that no function can take: the same function is called with another.
+#[test]
+fn an_argument_that_is_too_large_leaves_other_calls_alone() {
+    let device = Device::new(
+        ".version 8.0\n.target sm_90\n.address_size 64\n\
+         .func (.param .b32 r) f(.param .align 4 .b8 a[]) { .reg .b32 %r1; ld.param.b32 %r1, [a]; st.param.b32 [r], %r1; ret; }\n\
+         .func g() { .param .align 4 .b8 big[40000]; .param .b32 r; call (r), f, (big); ret; }\n\
+         .entry k(.param .u64 out) { .reg .b64 %rd1; .reg .b32 %r1; .reg .pred %p1; ld.param.u64 %rd1, [out];\n\
+         setp.eq.u64 %p1, %rd1, 0; @%p1 call g;\n\
+         { .param .align 4 .b8 v[4]; .param .b32 r; st.param.b32 [v], 7; call (r), f, (v); ld.param.b32 %r1, [r]; }\n\
+         st.global.u32 [%rd1], %r1; ret; }\n",
+    );
+    let out = device.zeroed::<u32>(1);
+    device.launch("k", [1, 1, 1], [1, 1, 1], &Args::new().add(out));
+    assert_eq!(device.download::<u32>(out, 1), [7]);
+}
+
 /// All that a block can have is as much static shared memory as a kernel can have, whatever the target; what it does not reach does not count.
 #[test]
 fn static_shared_memory_is_limited() {

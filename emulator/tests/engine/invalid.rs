@@ -12,7 +12,7 @@ fn load(text: &str) -> Result<(), LoadFailure> {
 /// A module with declarations and a kernel; the body starts on line 12.
 fn module(declarations: &str, body: &str) -> String {
     format!(
-        ".version 8.8\n.target sm_90\n.address_size 64\n.global .align 16 .b8 g[64]; .const .align 4 .b8 c[64]; .shared .align 16 .b8 s[64];\n\
+        ".version 8.8\n.target sm_90a\n.address_size 64\n.global .align 16 .b8 g[64]; .const .align 4 .b8 c[64]; .shared .align 16 .b8 s[64];\n\
          .func (.param .b32 r) f(.param .b32 a) {{ ret; }}\n{declarations}\n.visible .entry k(.param .u64 p, .param .u32 n)\n{{\n\
          .reg .pred %p<4>; .reg .b16 %h<4>; .reg .u32 %u<4>; .reg .s32 %i<4>; .reg .b32 %b<4>;\n\
          .reg .f32 %f<4>; .reg .f64 %d<4>; .reg .b64 %l<4>; .reg .f16 %x<4>; .reg .f16x2 %y<4>;\n.param .b32 q;\n{body}\nret;\n}}\n"
@@ -55,7 +55,8 @@ const WRONG: &[(&str, &str)] = &[
     // Elements of arrays.
     ("mov.u32 %u1, n[1];", "`n` is not an array"),
     ("mov.u32 %u1, %u2[1];", "`%u2` is not an array"),
-    ("mov.u32 %u1, s[%f1];", "`%f1` found where a register with an index is expected"),
+    ("mov.u32 %u1, s[%h1];", "`%h1` found where a register of 32 or 64 bits with an index is expected"),
+    ("mov.u32 %u1, s[%f1];", "`%f1` found where a register of 32 or 64 bits with an index is expected"),
     ("mov.f32 %f1, s[1];", "a value of type .f32 is expected"),
     ("add.u32 %u1, s[1], 2;", "an element of `s` found"),
     ("atom.shared.add.u32 %u1, s[1], %u2;", "an element of `s` found"),

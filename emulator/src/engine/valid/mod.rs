@@ -173,9 +173,11 @@ impl<'a> Check<'a> {
                 Statement::Block(inner) => self.block(inner, line)?,
                 Statement::Instruction(instruction) => {
                     let (names, signatures) = (&self.names, &self.signatures);
-                    self.forms
-                        .check(instruction, names, |name| signatures.get(name).copied())
-                        .and_then(|()| self.since.instruction(instruction, names))
+                    self.since
+                        .instruction(instruction, names)
+                        .and_then(|()| {
+                            self.forms.check(instruction, names, |name| signatures.get(name).copied())
+                        })
                         .map_err(|message| invalid(instruction.line, message))?;
                 }
                 Statement::Targets(targets) => {

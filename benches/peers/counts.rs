@@ -37,6 +37,18 @@ unsafe impl GlobalAlloc for Counting {
         unsafe { System.alloc(layout) }
     }
 
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        note();
+        // SAFETY: the caller's duties are those of this call.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        note();
+        // SAFETY: the caller's duties are those of this call.
+        unsafe { System.realloc(memory, layout, size) }
+    }
+
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         // SAFETY: the caller's duties are those of this call.
         unsafe { System.dealloc(memory, layout) }
@@ -86,15 +98,14 @@ fn each(count: usize) -> String {
 
 /// The driver calls so far, once no thread makes any: cuda-core frees memory on a thread of its own.
 fn settled(log: &Path) -> usize {
-    let mut calls = driver_calls(log);
-    loop {
+    let (mut calls, mut quiet) = (driver_calls(log), 0);
+    while quiet < 5 {
         std::thread::sleep(Duration::from_millis(10));
         let now = driver_calls(log);
-        if now == calls {
-            return calls;
-        }
+        quiet = if now == calls { quiet + 1 } else { 0 };
         calls = now;
     }
+    calls
 }
 
 fn driver_calls(log: &Path) -> usize {

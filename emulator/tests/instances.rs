@@ -354,6 +354,18 @@ fn functions_are_found_by_name() {
 /// Every attribute, by number, on the driver of every version: known from the version on that brought it.
 #[test]
 fn attributes_came_with_their_versions() {
+    // As the headers have them.
+    for (attribute, since) in [
+        (CUdevice_attribute::CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS, 12_000),
+        (CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED, 12_010),
+        (CUdevice_attribute::CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, 12_020),
+        (CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MPS_ENABLED, 12_030),
+        (CUdevice_attribute::CU_DEVICE_ATTRIBUTE_GPU_PCI_DEVICE_ID, 12_080),
+        (CUdevice_attribute::CU_DEVICE_ATTRIBUTE_VULKAN_CIG_SUPPORTED, 12_090),
+        (CUdevice_attribute::CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED, 13_000),
+    ] {
+        assert_eq!(value_since("CUdevice_attribute", attribute.0), since, "{attribute:?}");
+    }
     let attributes = 1..148;
     let now = Instance::new().unwrap();
     let (mut value, cuda) = (0, begin(&now));
@@ -380,7 +392,7 @@ fn attributes_came_with_their_versions() {
 fn values_came_with_their_versions() {
     let both = |since: u32, answer: &dyn Fn(&Driver) -> CUresult| {
         for (version, expected) in [(since - 10, INVALID_VALUE), (since, CUresult::SUCCESS)] {
-            // There was no 11.9, nor a 12.7.
+            // The version before 12.0 is 11.8.
             let version = if version == 11_990 { 11_080 } else { version };
             let instance = InstanceOptions::new().as_of(version).start().unwrap();
             assert_eq!(answer(&begin(&instance)), expected, "{version}");

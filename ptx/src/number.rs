@@ -44,8 +44,8 @@ fn bits(digits: &[u8], want: usize, mistake: Mistake) -> Result<u64, Mistake> {
     hex.and_then(|d| unsigned(d, 16).ok()).ok_or(mistake)
 }
 
-/// As ptxas has it, a number that is a little too large loses the bits beyond 64; it is refused where a digit stands behind a number of 2^63 or
-/// more. Not inlined, which would make one copy of the loop for each radix.
+/// As ptxas has it, a number loses the bits beyond 64, and is refused where a digit follows one whose value so far, without these bits, is
+/// 2^63 or more. Not inlined, which would make one copy of the loop for each radix.
 #[inline(never)]
 fn unsigned(digits: &str, radix: u32) -> Result<u64, Mistake> {
     let append = |value: u64, digit: char| {
@@ -73,7 +73,7 @@ pub(crate) fn decimal_float(text: &str) -> Result<Literal, Mistake> {
     }
 }
 
-/// For readers to whom no float matters.
-pub(crate) fn any_float(_text: &str) -> Result<Literal, Mistake> {
-    Ok(Literal::F64(0))
+/// For readers that skip the values of variables: where they do read a number, a float is out of place.
+pub(crate) fn no_float(_text: &str) -> Result<Literal, Mistake> {
+    Err(" is a float, where only integers are read")
 }

@@ -101,7 +101,7 @@ pub struct InstructionProfile {
     pub name: Arc<str>,
     /// Its line in the PTX text, counted from 1.
     pub ptx_line: u32,
-    /// File and line of the source, if the PTX has `.loc`; `None` also for line 0, to which compilers ascribe what no line asks for.
+    /// File and line of the source, if the PTX has `.loc`; `None` also for line 0, which compilers give to code that belongs to no line.
     pub source: Option<(Arc<str>, u32)>,
     /// The column there, counted from 1; 0 if it is not known.
     pub column: u32,

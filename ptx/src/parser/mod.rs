@@ -17,14 +17,14 @@ use cursor::{Cursor, Parts};
 
 /// Deepest nesting of blocks in a body.
 const MAX_BLOCKS: u32 = 256;
-/// Deepest nesting of braces, brackets and parentheses in an operand, an initialiser or a constant.
+/// Deepest nesting of braces and brackets in an operand or an initialiser. Constants have a stack of their own.
 const MAX_NESTING: u32 = 48;
 
 /// Everything.
 static ALL: Parts = Parts { initializer: |cursor, ty| cursor.initializer(ty), float: number::decimal_float };
 /// What signatures do not need is skipped.
 static SIGNATURES: Parts =
-    Parts { initializer: |cursor, _| cursor.skip_initializer(), float: number::any_float };
+    Parts { initializer: |cursor, _| cursor.skip_initializer(), float: number::no_float };
 
 /// Reads the structure of a module: directives, variables, and functions with their signatures.
 ///

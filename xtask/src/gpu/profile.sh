@@ -104,9 +104,10 @@ for line in open(kernels):
     if len(rows) < 3:
         continue
     values = dict(zip(rows[0], rows[-1]))
-    # A number is missing where ncu found no instruction that it is about.
-    numbers = [values.get(column, "").replace(",", "") or "0" for column in columns]
-    print(",".join([name] + [str(round(float(number))) for number in numbers]))
+    # A number is missing where ncu found no instruction that it is about. A counter that it does not know is no 0.
+    def number(column):
+        return str(round(float(values[column].replace(",", "") or 0))) if column in values else ""
+    print(",".join([name] + [number(column) for column in columns]))
 END
 }
 table >"$out/ncu.csv"
@@ -116,5 +117,7 @@ mkdir "$work/reports" && mv "$work"/*.ncu-rep "$work/reports/" 2>/dev/null
 tar -czf "$out/ncu.tar.gz" -C "$work" --exclude reports .
 tar -czf "$out/reports.tar.gz" -C "$work" reports
 cat "$work/machine.txt"
-echo "$(cut -d , -f 1 "$out/ncu.csv" | sort -u | grep -vc '^kernel$') kernels with counters, $failed without, $SECONDS s"
-[ "$failed" -eq 0 ]
+asked=$(grep -cvE '^(#|[[:space:]]*$)' "$here/kernels.txt")
+found=$(cut -d , -f 1 "$out/ncu.csv" | sort -u | grep -vc '^kernel$')
+echo "$found kernels of $asked with counters, $SECONDS s"
+[ "$failed" -eq 0 ] && [ "$found" -eq "$asked" ]

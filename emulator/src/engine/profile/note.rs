@@ -23,7 +23,7 @@ pub(crate) struct Profiled {
     pub(crate) first: bool,
     /// Bytes of local memory that each lane accesses, by the space that the instruction names.
     pub(crate) local: u64,
-    /// Whether it only counts, in shared memory: its threads that do so at one address need one pass.
+    /// Whether it is a plain count in shared memory (see `increments`): threads that count at one address share a pass.
     pub(crate) increments: bool,
 }
 

@@ -31,7 +31,7 @@ use super::watch::{Note, Touch, What, copies, touches};
 use delayed_stores::{DelayedStores, LONGEST, Place, WarpKey};
 use random::{Random, Style};
 
-/// Nanoseconds of `%globaltimer` in which a thread executes an instruction: about what it takes on the emulator.
+/// Nanoseconds of `%globaltimer` per thread instruction: about what one takes on the emulator.
 const TICK: u64 = 16;
 
 /// Lets the order do its part, and runs the instruction.
@@ -112,7 +112,7 @@ impl Order {
 
     /// The time in nanoseconds, which passes with the instructions that were executed; it never goes back.
     pub(super) fn time(&self, instructions: u64) -> u64 {
-        // Of a block that others interrupt, instructions count that are executed later.
+        // A basic block is counted when it starts, also the part of it that runs after an interruption.
         let now = self.start.saturating_add(instructions.saturating_mul(TICK)).max(self.time.get());
         self.time.set(now);
         now

@@ -1,8 +1,8 @@
 //! Barriers to which the threads of a warp have to come together: `bar`, and the `.aligned` forms of `barrier`.
 //!
-//! Threads that the scheduler separated, and no branch of the program, have come together if they all come to the same instruction: those
-//! that are first wait for the rest of their warp. If the rest can come no more, because it waits at another such barrier or because nothing
-//! in the cluster can run, the program is wrong. Each part then arrives on its own, and the watch is told.
+//! Threads that the scheduler, not a branch, has separated count as together once all have reached the same instruction: the first wait for
+//! the rest of their warp. If the rest cannot get there, because it waits at another such barrier or because nothing in the cluster can run,
+//! the program is wrong. Each part then arrives on its own, and the watch is told.
 
 use super::super::code::{Control, Inst};
 use super::super::exec::lanes::Lanes;

@@ -74,11 +74,7 @@ fn check_place(
 
 /// Everything else that sections say about each other.
 pub(super) fn check(sections: &[Section<'_>], symbols: &[Symbol<'_>]) -> Result<(), ImageError> {
-    let kernels = Named::new(symbols.iter().filter(|s| s.is_kernel()).map(|s| (s.name, 0)).collect());
-    // A driver finds constant banks and kernels by name. Functions of two linked inputs may have one name.
-    let unique = |s: &Section<'_>| s.flags & ALLOCATED != 0 && !is_device_function(s, &kernels);
-    let named = sections.iter().enumerate().filter(|(_, s)| unique(s)).map(|(at, s)| (s.name, at));
-    let repeated = Named::new(named.collect()).repeated();
+    let repeated = repeated(sections, symbols);
     for (at, section) in sections.iter().enumerate() {
         check_info(section, sections.len(), symbols.len())?;
         if repeated == Some(at) {
@@ -92,6 +88,19 @@ pub(super) fn check(sections: &[Section<'_>], symbols: &[Symbol<'_>]) -> Result<
         }
     }
     Ok(())
+}
+
+/// The first section with the name of an earlier one: a driver finds constant banks and kernels by name. Functions of two linked inputs
+/// may have one name.
+fn repeated(sections: &[Section<'_>], symbols: &[Symbol<'_>]) -> Option<usize> {
+    let of = |is_one: &dyn Fn(&Section<'_>) -> bool| {
+        let named = sections.iter().enumerate().filter(|(_, s)| s.flags & ALLOCATED != 0 && is_one(s));
+        Named::new(named.map(|(at, s)| (s.name, at)).collect()).repeated()
+    };
+    // Most have none at all.
+    of(&|_| true)?;
+    let kernels = Named::new(symbols.iter().filter(|s| s.is_kernel()).map(|s| (s.name, 0)).collect());
+    of(&|section| !is_device_function(section, &kernels))
 }
 
 /// Whether it is code that only other code of the image calls.

@@ -4,59 +4,45 @@
 /// The places from 0 to `count`, in the order of what is there: `before` says whether what is at one comes before what is at
 /// another. Of equal ones the first comes first.
 ///
-/// A merge of the stretches that are in order already, or the other way round: compilers write long ones.
+/// Merges neighbours among the stretches that are in order already, or the other way round, until there is one: compilers write long ones.
 fn sorted(count: usize, before: &dyn Fn(usize, usize) -> bool) -> Vec<usize> {
     let mut places: Vec<usize> = (0..count).collect();
-    let mut ends = stretches(&mut places, before);
     let mut merged = Vec::with_capacity(count);
-    while ends.len() > 1 {
-        merged.clear();
+    while merged.len() < count {
         let mut start = 0;
-        for pair in ends.chunks(2) {
-            let (middle, end) = (pair[0], *pair.last().unwrap_or(&count));
-            merge(&places[start..middle], &places[middle..end], before, &mut merged);
+        while start < count {
+            let middle = stretch(&mut places, start, before);
+            let end = stretch(&mut places, middle, before);
+            let (mut first, mut second) = (start, middle);
+            while first < middle || second < end {
+                let is_second = first == middle || second < end && before(places[second], places[first]);
+                let next = if is_second { &mut second } else { &mut first };
+                merged.push(places[*next]);
+                *next += 1;
+            }
+            if start == 0 && end == count {
+                return merged;
+            }
             start = end;
         }
         std::mem::swap(&mut places, &mut merged);
-        ends = ends.chunks(2).filter_map(|pair| pair.last().copied()).collect();
+        merged.clear();
     }
     places
 }
 
-/// Where the stretches end that are in ascending order, after those in descending order were turned round.
-fn stretches(places: &mut [usize], before: &dyn Fn(usize, usize) -> bool) -> Vec<usize> {
-    let (mut ends, mut start) = (Vec::new(), 0);
-    while start < places.len() {
-        let is_before = |at: usize| before(places[at], places[at - 1]);
-        let falls = start + 1 < places.len() && is_before(start + 1);
-        let end = (start + 1..places.len()).find(|at| is_before(*at) != falls).unwrap_or(places.len());
-        if falls {
-            places[start..end].reverse();
-        }
-        ends.push(end);
-        start = end;
+/// Where the stretch ends that begins there. One in descending order is turned round.
+fn stretch(places: &mut [usize], start: usize, before: &dyn Fn(usize, usize) -> bool) -> usize {
+    let falls = |at: usize| at < places.len() && before(places[at], places[at - 1]);
+    let falling = falls(start + 1);
+    let mut end = (start + 1).min(places.len());
+    while end < places.len() && falls(end) == falling {
+        end += 1;
     }
-    ends
-}
-
-/// Adds what is in two stretches in their order; of equal ones those of the first.
-fn merge(
-    mut first: &[usize],
-    mut second: &[usize],
-    before: &dyn Fn(usize, usize) -> bool,
-    into: &mut Vec<usize>,
-) {
-    while let (Some(&a), Some(&b)) = (first.first(), second.first()) {
-        if before(b, a) {
-            into.push(b);
-            second = &second[1..];
-        } else {
-            into.push(a);
-            first = &first[1..];
-        }
+    if falling {
+        places[start..end].reverse();
     }
-    into.extend_from_slice(first);
-    into.extend_from_slice(second);
+    end
 }
 
 /// The indices of the keys, in ascending order of the keys; of equal ones the first comes first.

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;
+#[path = "support/timeline.rs"]
+mod timeline;
 #[path = "support/xml.rs"]
 mod xml;
 
@@ -10,25 +12,7 @@ use std::path::Path;
 use support::{Run, TOOL, finished, recorder, scratch, tool};
 #[cfg(target_os = "linux")]
 use support::{compiled, emulator_library};
-
-/// Traces `program`; the answer, and the events of the timeline.
-fn trace(recorder: &Path, folder: &Path, program: &[&str]) -> (Run, Vec<Value>) {
-    let file = folder.join("trace.json");
-    let mut command = tool();
-    command
-        .args(["trace", "--json", "--driver", "emulator", "--recorder"])
-        .arg(recorder)
-        .arg("-o")
-        .arg(&file)
-        .arg("--");
-    let run = finished(&command.args(program).output().unwrap());
-    let whole: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
-    (run, whole["traceEvents"].as_array().unwrap().clone())
-}
-
-fn named<'e>(events: &'e [Value], name: &str) -> Vec<&'e Value> {
-    events.iter().filter(|event| event["name"] == name).collect()
-}
+use timeline::{named, trace};
 
 /// saxpy's arguments are count, factor, x, y.
 fn saxpy(count: &str) -> Vec<&str> {
@@ -504,61 +488,6 @@ fn every_process_of_a_program_is_in_the_timeline() {
     let both = format!("{one} && {one}");
     let (run, events) = trace(&recorder, &folder, &["sh", "-c", &both]);
     assert_eq!((run.code, named(&events, "saxpy").len()), (0, 2), "{}", run.err);
-    std::fs::remove_dir_all(folder).unwrap();
-}
-
-/// Kernels of several threads on one stream run one after the other there, and so do their bars; a fill copies nothing.
-#[test]
-#[cfg(target_os = "linux")]
-fn work_of_several_threads_on_one_stream_does_not_overlap() {
-    let Some(recorder) = recorder() else { return };
-    let folder = scratch("trace-threads");
-    let source = r#"
-#include <dlfcn.h>
-#include <pthread.h>
-#include <stddef.h>
-#define CALL(name, ...) if (((int (*)())dlsym(cuda, #name))(__VA_ARGS__)) _exit(9)
-void _exit(int);
-static void *cuda, *context, *function;
-static void *launch(void *unused)
-{
-    CALL(cuCtxSetCurrent, context);
-    for (int i = 0; i < 100; i++) CALL(cuLaunchKernel, function, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL);
-    return unused;
-}
-int main(void)
-{
-    void *module;
-    unsigned long long address;
-    pthread_t threads[4];
-    cuda = dlopen("libcuda.so.1", RTLD_NOW);
-    CALL(cuInit, 0);
-    CALL(cuDevicePrimaryCtxRetain, &context, 0);
-    CALL(cuCtxSetCurrent, context);
-    CALL(cuModuleLoadData, &module, ".version 7.0 .target sm_75 .address_size 64 .visible .entry nothing() { ret; }");
-    CALL(cuModuleGetFunction, &function, module, "nothing");
-    CALL(cuMemAlloc_v2, &address, (size_t)4096);
-    CALL(cuMemsetD32Async, address, 7, (size_t)1024, NULL);
-    for (int i = 0; i < 4; i++) if (pthread_create(&threads[i], NULL, launch, NULL)) return 8;
-    for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
-    CALL(cuCtxSynchronize);
-    return 0;
-}
-"#;
-    let Some(program) = compiled(&folder, "launches", source, &["-pthread"]) else { return };
-    let (run, events) = trace(&recorder, &folder, &[program.to_str().unwrap()]);
-    let answer: Value = serde_json::from_str(&run.out).unwrap();
-    assert_eq!((run.code, &answer["bytes_copied"]), (0, &0.into()), "{}", run.err);
-    let number = |event: &Value, key: &str| event[key].as_f64().unwrap();
-    let mut bars: Vec<(f64, f64)> =
-        named(&events, "nothing").iter().map(|one| (number(one, "ts"), number(one, "dur"))).collect();
-    assert_eq!((bars.len(), named(&events, "fill").len()), (400, 1));
-    bars.sort_by(|a, b| a.0.total_cmp(&b.0));
-    for pair in bars.windows(2) {
-        // Times are rounded to a nanosecond; those of a driver, to half a microsecond and the 24 bits of a float.
-        let rounding = 0.6 + pair[1].0 / f64::from(1 << 21);
-        assert!(pair[0].0 + pair[0].1 <= pair[1].0 + rounding, "{pair:?}");
-    }
     std::fs::remove_dir_all(folder).unwrap();
 }
 

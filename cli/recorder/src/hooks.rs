@@ -13,7 +13,7 @@ use std::ffi::{c_char, c_uchar, c_uint, c_ushort, c_void};
 
 use crate::kernel;
 use crate::real::driver;
-use crate::timeline::{at_exit, call, close, described, wait, work};
+use crate::timeline::{Ending, at_exit, call, close, described, wait, work};
 
 struct Shape {
     grid: [c_uint; 3],
@@ -204,35 +204,35 @@ pub(crate) unsafe fn cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: 
 }
 
 pub(crate) unsafe fn cuCtxDestroy_v2(context: CUcontext) -> CUresult {
-    close();
+    close(Ending::Context(context));
     kernel::forget();
     // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
     call("cuCtxDestroy_v2", || unsafe { driver().cuCtxDestroy_v2(context) })
 }
 
 pub(crate) unsafe fn cuDevicePrimaryCtxRelease_v2(device: CUdevice) -> CUresult {
-    close();
+    close(Ending::Primary(device));
     kernel::forget();
     // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
     call("cuDevicePrimaryCtxRelease_v2", || unsafe { driver().cuDevicePrimaryCtxRelease_v2(device) })
 }
 
 pub(crate) unsafe fn cuDevicePrimaryCtxReset_v2(device: CUdevice) -> CUresult {
-    close();
+    close(Ending::Primary(device));
     kernel::forget();
     // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
     call("cuDevicePrimaryCtxReset_v2", || unsafe { driver().cuDevicePrimaryCtxReset_v2(device) })
 }
 
 pub(crate) unsafe fn cuCtxDetach(context: CUcontext) -> CUresult {
-    close();
+    close(Ending::Context(context));
     kernel::forget();
     // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
     call("cuCtxDetach", || unsafe { driver().cuCtxDetach(context) })
 }
 
 pub(crate) unsafe fn cuGreenCtxDestroy(context: CUgreenCtx) -> CUresult {
-    close();
+    close(Ending::Any);
     kernel::forget();
     // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
     call("cuGreenCtxDestroy", || unsafe { driver().cuGreenCtxDestroy(context) })

@@ -14,6 +14,7 @@
 //! | `passed_on` | all other exports of a driver: older ABIs, graphics |
 //! | `kernel` | names and arguments of kernels |
 //! | `timeline` | what happened when, on the host and between two events on a stream |
+//! | `turns` | whose turn it is to put work on a stream |
 //! | `layer` | the same exports for `check` and `record`: the driver behind them looks at each call |
 //! | `check`, `record` | what it does |
 //! | `own` | variables, standard error and files of this library in a program that may close them |
@@ -42,6 +43,7 @@ mod record;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod runtime;
 mod timeline;
+mod turns;
 
 use cuda_driver_sys::CUresult;
 use cuda_harness::stack;

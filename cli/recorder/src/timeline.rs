@@ -13,13 +13,14 @@ use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
+use std::sync::{LazyLock, Mutex, MutexGuard};
 use std::time::Instant;
 
 use crate::fork;
 use crate::layer;
 use crate::own::{self, Lines};
 use crate::real::driver;
+use crate::turns::{Lasts, Turns};
 
 /// Where the lines go.
 const VARIABLE: &str = "CUDA_LAUNCH_TRACE_FILE";
@@ -37,8 +38,8 @@ static FILE: LazyLock<Option<Lines>> =
 // context, and is destroyed by `close` alone, which takes it out first. What ends a context calls that before, and a program ends none
 // while another call of it uses that.
 static STATE: LazyLock<Mutex<State>> = LazyLock::new(Mutex::default);
-/// Whose turn it is to put work on a stream, for each that had some.
-static TURNS: LazyLock<Mutex<HashMap<Place, Arc<Mutex<()>>>>> = LazyLock::new(Mutex::default);
+/// By context and row.
+static TURNS: LazyLock<Turns<(Handle, usize)>> = LazyLock::new(Turns::default);
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
 static THREADS: AtomicU32 = AtomicU32::new(1);
 
@@ -128,6 +129,11 @@ pub(crate) fn call(name: &str, forward: impl FnOnce() -> CUresult) -> CUresult {
     described(name, "call", || json!({}), forward)
 }
 
+/// Whether it copies or fills on the default stream, which it does not name.
+fn is_on_default(call: &str) -> bool {
+    (call.starts_with("cuMemcpy") || call.starts_with("cuMemset")) && !call.contains("Async")
+}
+
 /// The same with more to say.
 pub(crate) fn described(
     name: &str,
@@ -138,8 +144,11 @@ pub(crate) fn described(
     if layer::is_asked() {
         return forward();
     }
+    let context = if is_on_default(name) && FILE.is_some() { current() } else { None };
+    let turn = context.map(|context| TURNS.take((context, row(null_mut())), Lasts::Copy));
     let start = now();
     let code = forward();
+    drop(turn);
     if !QUIET.contains(&name) {
         host(name, category, start, code, describe(), None);
     }
@@ -167,12 +176,10 @@ pub(crate) fn work(
     forward: impl FnOnce() -> CUresult,
 ) -> CUresult {
     let place = place(stream);
-    // One at a time on each stream, so that no launch, fill or graph of another thread comes between the events and what they time. Where
-    // the call waits for room on the stream, others that put work there would wait as well. A copy may wait for the stream itself, and
-    // so for what another thread has yet to put there: it takes no turn.
-    let is_shared = stream != CU_STREAM_PER_THREAD && category != "copy";
-    let turn = place.filter(|_| is_shared).map(turn);
-    let turn = turn.as_deref().map(lock);
+    // One at a time on each stream, so that no work of another thread comes between the events and what they time.
+    let lasts = if category == "copy" { Lasts::Copy } else { Lasts::Call };
+    let turn = place.filter(|_| stream != CU_STREAM_PER_THREAD);
+    let turn = turn.map(|place| TURNS.take((place.context, place.stream), lasts));
     let timing = place.and_then(|place| begin(place, stream));
     let called = now();
     let code = forward();
@@ -202,11 +209,6 @@ pub(crate) fn work(
         }
     }
     code
-}
-
-/// What a thread holds while it puts work there.
-fn turn(place: Place) -> Arc<Mutex<()>> {
-    lock(&TURNS).entry(place).or_default().clone()
 }
 
 /// The number of a stream's row: that of each thread's own is another on each.
@@ -389,12 +391,46 @@ fn told(
     line(&event);
 }
 
-/// Before contexts end: everything that runs is waited for and written, and no event is used again.
-pub(crate) fn close() {
+/// What is about to end.
+#[derive(Clone, Copy)]
+pub(crate) enum Ending {
+    Context(CUcontext),
+    /// The primary context of the device: others of it are few, and not told apart.
+    Primary(CUdevice),
+    /// Nobody knows which.
+    Any,
+}
+
+impl State {
+    /// What belongs to the contexts that end; the rest stays.
+    fn of(&mut self, ending: Ending) -> State {
+        let ends = |context: Handle, device: Option<CUdevice>| match ending {
+            Ending::Context(one) => context.0 == one.addr(),
+            Ending::Primary(one) => device.is_none_or(|device| device == one),
+            Ending::Any => true,
+        };
+        let devices: HashMap<Handle, CUdevice> =
+            self.bases.iter().map(|(context, (_, _, device))| (*context, *device)).collect();
+        let (pending, others) = std::mem::take(&mut self.pending)
+            .into_iter()
+            .partition(|one| ends(one.place.context, Some(one.place.device)));
+        self.pending = others;
+        State {
+            bases: self.bases.extract_if(|context, (_, _, device)| ends(*context, Some(*device))).collect(),
+            spare: self
+                .spare
+                .extract_if(|context, _| ends(*context, devices.get(context).copied()))
+                .collect(),
+            pending,
+        }
+    }
+}
+
+/// Before contexts end: everything that runs there is waited for and written, and none of their events is used again.
+pub(crate) fn close(ending: Ending) {
     let before = current();
-    let mut state = std::mem::take(&mut *lock(&STATE));
-    // A call that waits for its turn has it in hand.
-    lock(&TURNS).clear();
+    let mut state = lock(&STATE).of(ending);
+    TURNS.tidy();
     for one in std::mem::take(&mut state.pending) {
         // SAFETY: the event was in `STATE`, so that it and its context live, as is said at `STATE`.
         unsafe {

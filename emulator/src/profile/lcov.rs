@@ -1,7 +1,7 @@
 //! Coverage of device code in the format of `lcov`, which `genhtml` and coverage services read.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::{InstructionProfile, KernelProfile};
@@ -24,12 +24,18 @@ type Branch = (u32, usize, usize);
 /// Threads that went each way; `None` where it never ran.
 type Ways = Option<Vec<u64>>;
 
+/// What compilers call a source that has no name: NVRTC, and clang of its standard input.
+const NAMELESS: &[&str] = &["default_program", "<stdin>"];
+
 /// The lines, branches and functions that ran, by source file. Kernels whose PTX has no `.loc` are reported by the lines of their PTX: `name`
-/// says which file has that text.
+/// says which file has that text. So are modules compiled from sources without a name, if there are several: nothing else tells them apart.
 pub fn lcov(kernels: &[KernelProfile], name: impl Fn(&str) -> Option<String>) -> String {
     let mut files: BTreeMap<String, File> = BTreeMap::new();
+    let nameless: BTreeSet<&str> =
+        kernels.iter().filter(|kernel| has_no_name(kernel)).map(|kernel| &*kernel.text).collect();
     for function in functions(kernels) {
-        let ptx = if function.has_source { None } else { name(function.text) };
+        let is_one_of_many = nameless.len() > 1 && nameless.contains(function.text);
+        let ptx = if function.has_source && !is_one_of_many { None } else { name(function.text) };
         function.add_to(&mut files, ptx.as_deref());
     }
     let mut text = String::new();
@@ -38,6 +44,14 @@ pub fn lcov(kernels: &[KernelProfile], name: impl Fn(&str) -> Option<String>) ->
         let _ = record(&mut text, path, file);
     }
     text
+}
+
+fn has_no_name(kernel: &KernelProfile) -> bool {
+    kernel.instructions.iter().any(|one| one.source.as_ref().is_some_and(|(file, _)| is_nameless(file)))
+}
+
+fn is_nameless(file: &str) -> bool {
+    file.rsplit(['/', '\\']).next().is_some_and(|name| NAMELESS.contains(&name))
 }
 
 /// A function of a module, with what all kernels that reach it did there.
@@ -49,7 +63,7 @@ struct Function<'k> {
 }
 
 impl Function<'_> {
-    /// Adds it to the files that it was compiled from; if it has no source, to that of the PTX.
+    /// Adds it to the files that it was compiled from; what has no source, or none with a name, to that of the PTX, if there is one.
     fn add_to(&self, files: &mut BTreeMap<String, File>, ptx: Option<&str>) {
         let mut lines: BTreeMap<(&str, u32), u64> = BTreeMap::new();
         let mut branches: BTreeMap<(&str, u32, u32, usize), usize> = BTreeMap::new();
@@ -57,8 +71,9 @@ impl Function<'_> {
         let mut begun = self.instructions.first().map(|first| (first.function.to_string(), first.entries));
         for instruction in &self.instructions {
             let (path, line) = match (&instruction.source, ptx) {
-                (Some((file, line)), _) => (&**file, *line),
-                (None, Some(file)) => (file, instruction.ptx_line),
+                (Some((file, line)), None) => (&**file, *line),
+                (Some((file, line)), Some(_)) if !is_nameless(file) => (&**file, *line),
+                (_, Some(file)) => (file, instruction.ptx_line),
                 (None, None) => continue,
             };
             let file = files.entry(path.to_owned()).or_default();
@@ -229,6 +244,34 @@ mod tests {
         let report = lcov(&kernels, |_| Some("c.ptx".to_owned()));
         assert!(report.contains("FNDA:6,k\n") && report.contains("DA:1,60\n"), "{report}");
     }
+
+    /// Programs that NVRTC was given without a name are all called the same.
+    #[test]
+    fn sources_without_a_name_are_told_apart_by_their_modules() {
+        let of = |text: &str, path: &str, name: &str| {
+            let counts = Counts { warps: 1, threads_on: 1, ..Counts::default() };
+            let at = |ptx_line, file: &str, line| InstructionProfile {
+                source: Some((file.into(), line)),
+                entries: 1,
+                ..instruction(name, ptx_line, counts)
+            };
+            kernel(&text.into(), vec![at(10, path, 2), at(11, "lib.h", 7), at(12, path, 3)])
+        };
+        let ptx = |text: &str| Some(format!("{text}.ptx"));
+        let path = "/home/user/default_program";
+        let report = lcov(&[of("a", path, "saxpy"), of("b", path, "dot")], ptx);
+        let parts: Vec<&str> = report.split("TN:\n").skip(1).collect();
+        let [a, b, header] = parts[..] else { panic!("{report}") };
+        assert!(a.starts_with("SF:a.ptx\nFN:10,saxpy\n") && a.contains("DA:10,1\nDA:12,1\nLF:2\n"), "{a}");
+        assert!(b.starts_with("SF:b.ptx\nFN:10,dot\n") && b.contains("DA:10,1\nDA:12,1\nLF:2\n"), "{b}");
+        assert!(header.starts_with("SF:lib.h\n") && header.contains("DA:7,2\nLF:1\n"), "{header}");
+        // There is one only, in two kernels; and a name means one file.
+        let report = lcov(&[of("a", path, "saxpy"), of("a", path, "dot")], ptx);
+        assert!(report.contains("SF:/home/user/default_program\n") && !report.contains(".ptx"), "{report}");
+        let report = lcov(&[of("a", "a.cu", "saxpy"), of("b", "a.cu", "dot")], ptx);
+        assert!(report.contains("SF:a.cu\n") && report.contains("DA:2,2\n"), "{report}");
+    }
+
     /// An instruction on a line and column of `a.cu`.
     fn at(function: &str, (line, column): (u32, u32), counts: Counts) -> InstructionProfile {
         InstructionProfile { source: Some(("a.cu".into(), line)), column, ..instruction(function, 1, counts) }

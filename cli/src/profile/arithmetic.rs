@@ -11,7 +11,8 @@ pub(super) struct Arithmetic {
     pub(super) single: u64,
     /// `f16` and `bf16`
     pub(super) half: u64,
-    /// Of `mma`, `wmma.mma` and `wgmma`, whatever their types.
+    /// Of `mma`, `wmma.mma` and `wgmma`, whatever their types. Sparse forms multiply half of what their shape says: the other elements of
+    /// one matrix are zeros that it does not store. The peaks of `roof` are those of dense matrices, which count the same way.
     pub(super) matrix: u64,
 }
 
@@ -33,7 +34,8 @@ impl Arithmetic {
         if let Some(products) = parts.iter().find_map(|part| products(part)).filter(|_| multiplies) {
             // Four warps together execute one `wgmma`, and whole ones: where the guard does not hold, nothing is multiplied.
             let threads = if name == "wgmma" { 128 } else { 32 };
-            self.matrix += 2 * products * counts.threads_on / threads;
+            let each = if parts.iter().any(|part| is_sparse(part)) { 1 } else { 2 };
+            self.matrix += each * products * counts.threads_on / threads;
             return;
         }
         let each = match name {
@@ -61,6 +63,11 @@ impl Arithmetic {
     pub(super) fn intensity(self, total: &Counts) -> Option<f64> {
         ratio(self.all(), 32 * total.global_sectors).filter(|_| self.all() > 0)
     }
+}
+
+/// `mma.sp`, `mma.sp::ordered_metadata`, `wgmma.mma_async.sp`
+fn is_sparse(part: &str) -> bool {
+    part == "sp" || part.starts_with("sp::")
 }
 
 /// `m16n8k16`: the products of one instruction.
@@ -93,6 +100,13 @@ mod tests {
         assert_eq!(counted(group), [0, 0, 0, 2 * 64 * 8 * 16 * 3 / 4]);
         assert_eq!(counted("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"), [0, 0, 0, 2 * 4096 * 3]);
         assert_eq!(counted("fma.rn.f32x2"), [0, 384, 0, 0]);
+        // Two of four elements are not multiplied.
+        for sparse in ["mma.sp", "mma.sp::ordered_metadata"] {
+            let name = format!("{sparse}.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32");
+            assert_eq!(counted(&name), [0, 0, 0, 2 * 2048 * 3], "{name}");
+        }
+        let group = "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16";
+        assert_eq!(counted(group), [0, 0, 0, 2 * 64 * 8 * 16 * 3 / 4]);
         let moves =
             ["wmma.load.a.sync.aligned.m16n16k16.row.f16", "wmma.store.d.sync.aligned.row.m16n16k16.f32"];
         for other in ["add.s32", "ld.global.f32", "mov.f32", "x.m16n8k16"].into_iter().chain(moves) {

@@ -197,8 +197,12 @@ impl Group {
             if !live {
                 return Turn::Done;
             }
-            if !progress && !self.go_alone() {
-                return Turn::Fault(self.deadlock(lanes));
+            if !progress {
+                if !self.go_alone() {
+                    return Turn::Fault(self.deadlock(lanes));
+                }
+                // They can run now: nobody else has to do something first.
+                continue;
             }
             if polling {
                 return Turn::Polling;

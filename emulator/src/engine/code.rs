@@ -166,7 +166,7 @@ pub(crate) struct Code {
     pub(crate) constants: Box<[Row]>,
     /// Rows of a frame.
     pub(crate) rows: u32,
-    /// Those of registers of 64 bits, in pairs; before them are words, and behind them registers of 128 bits.
+    /// Those of registers of 64 bits, in pairs; before them are words, and behind them the coordinates of textures, of 128 bits.
     pub(crate) wide_rows: Range<u32>,
     /// Those that have to be zero when a frame starts: what lies in the others is written before it is read.
     pub(crate) zeroed: Box<[Range<u32>]>,

@@ -199,6 +199,18 @@ fn a_pipelined_product_has_no_findings() {
 /// As code that was compiled without optimisation does: a wrapper of the instruction is called by some lanes, while others still wait elsewhere.
 #[test]
 fn lanes_that_called_a_function_one_after_the_other_meet() {
+    meet("", "");
+    // What the outer function has in registers of 128 bits while it calls the other one.
+    meet(".reg .b128 %w; mov.b128 %w, {%y1, %y2};", "mov.b128 {%y1, %y2}, %w;");
+    // The coordinates of a texture take four rows of a frame.
+    let fetch = ".reg .f32 %f<5>; .reg .pred %no; setp.ne.u32 %no, %x1, %x1;
+        @%no tex.1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%y1, {%f1}];";
+    meet(fetch, "");
+    meet("", fetch);
+}
+
+/// Before its call of the other one, and after it, the outer function executes that, too.
+fn meet(before: &str, after: &str) {
     let functions = ".func (.param .b64 r) turn(.param .b32 a, .param .b64 w) {
         .reg .b32 %x<4>; .reg .b64 %y<4>; .reg .pred %q;
         ld.param.u32 %x1, [a]; ld.param.u64 %y1, [w]; and.b32 %x3, %x1, 2; setp.ne.u32 %q, %x3, 0;
@@ -207,8 +219,8 @@ fn lanes_that_called_a_function_one_after_the_other_meet() {
         .func (.param .b64 r) around(.param .b32 a, .param .b64 w) {
         .reg .b32 %x<4>; .reg .b64 %y<4>;
         ld.param.u32 %x1, [a]; ld.param.u64 %y1, [w]; add.u64 %y2, %y1, %y1;
-        { .param .b32 p; .param .b64 q; .param .b64 s; st.param.b32 [p], %x1; st.param.b64 [q], %y1; call.uni (s), turn, (p, q); ld.param.b64 %y3, [s]; }
-        add.u64 %y3, %y3, %y2; cvt.u64.u32 %y1, %x1; shl.b64 %y1, %y1, 40; add.u64 %y3, %y3, %y1; st.param.b64 [r], %y3; ret; }
+        BEFORE { .param .b32 p; .param .b64 q; .param .b64 s; st.param.b32 [p], %x1; st.param.b64 [q], %y1; call.uni (s), turn, (p, q); ld.param.b64 %y3, [s]; }
+        AFTER add.u64 %y3, %y3, %y2; cvt.u64.u32 %y1, %x1; shl.b64 %y1, %y1, 40; add.u64 %y3, %y3, %y1; st.param.b64 [r], %y3; ret; }
         .visible .entry";
     let body = "shr.u32 %r1, %t, 2; and.b32 %r2, %t, 3; shl.b32 %r2, %r2, 1; mad.lo.u32 %r3, %r1, 8, %r2; add.u32 %r4, %r3, 1;
         shl.b32 %r4, %r4, 16; or.b32 %r5, %r3, %r4; mul.wide.u32 %rd1, %t, 256; shl.b64 %rd1, %rd1, 24;
@@ -220,7 +232,8 @@ fn lanes_that_called_a_function_one_after_the_other_meet() {
         add.u64 %at, %at, %at; sub.u64 %at, %at, %out; st.global.u64 [%at], %rd2; bra DONE;
         THIRD: bar.warp.sync 0xdddddddd; bra CALL;
         DONE:";
-    let text = snippet_with("", body).replacen(".visible .entry", functions, 1);
+    let functions = functions.replace("BEFORE", before).replace("AFTER", after);
+    let text = snippet_with("", body).replacen(".visible .entry", &functions, 1);
     let out: Vec<u64> = outputs(&text, 32, 32);
     for lane in 0..32 {
         let (row, column) = (lane / 4, lane % 4 * 2);
@@ -228,6 +241,6 @@ fn lanes_that_called_a_function_one_after_the_other_meet() {
         let turned = (column * 8 + row) | (((column + 1) * 8 + row) << 16);
         let guarded = if mine & 2 != 0 { 1 << 60 } else { 0 };
         let expected = 3 * (lane << 32) + turned + guarded + (mine << 40);
-        assert_eq!(out[lane as usize], expected, "lane {lane}");
+        assert_eq!(out[lane as usize], expected, "lane {lane} {before}{after}");
     }
 }

@@ -84,7 +84,7 @@ pub(crate) enum Class {
     Wide,
     /// A mask: predicates.
     Predicate,
-    /// Four rows: registers of 128 bits.
+    /// Four rows: the coordinates of a texture, of 128 bits, within an instruction. A register of 128 bits is two of 64.
     Quad,
 }
 

@@ -18,7 +18,7 @@ pub(crate) struct Frame {
     slots: Box<[Slot]>,
     /// Rows in all.
     pub(crate) rows: u32,
-    /// Those of registers of 64 bits, in pairs; before them are words, and behind them registers of 128 bits.
+    /// Those of registers of 64 bits, in pairs; before them are words, and behind them the coordinates of textures, of 128 bits.
     pub(crate) wide_rows: Range<u32>,
     /// Predicates in all.
     pub(crate) predicates: u32,

@@ -170,8 +170,7 @@ impl Frames {
         let (mut a, mut b) = (into, from);
         while a != b {
             let (x, y) = (&self.frames[a], &self.frames[b]);
-            let code = &kernel.codes[x.code];
-            let same = x.code == y.code && x.local_base == y.local_base && code.rows == code.wide_rows.end;
+            let same = x.code == y.code && x.local_base == y.local_base;
             pairs.push((a, b));
             match (x.caller, y.caller) {
                 (Some(c), Some(d)) if same && c.pc == d.pc => (a, b) = (c.frame, d.frame),
@@ -186,8 +185,11 @@ impl Frames {
     fn move_lanes(&mut self, kernel: &Kernel, into: usize, from: usize, mask: u32) {
         let source = std::mem::take(&mut self.frames[from]);
         let target = &mut self.frames[into];
-        let first_wide = target.constants + kernel.codes[target.code].wide_rows.start as usize;
-        for (index, row) in source.rows.iter().enumerate().skip(target.constants) {
+        let wide = &kernel.codes[target.code].wide_rows;
+        let (first_wide, end) =
+            (target.constants + wide.start as usize, target.constants + wide.end as usize);
+        // What lies behind those is between the two parts of one instruction that reads a texture, where nobody waits.
+        for (index, row) in source.rows.iter().enumerate().take(end).skip(target.constants) {
             // Of two rows of numbers of 64 bits, each has those of sixteen lanes.
             let lane_of = |place: usize| match index.checked_sub(first_wide) {
                 Some(row) => row % 2 * 16 + place / 2,

@@ -59,7 +59,8 @@ impl Warp {
         parted
     }
 
-    /// Makes one split of those that are about to arrive at one place.
+    /// Makes one split of those that are about to arrive at one place. Those that called its function one after the other are united only at the place
+    /// of the first: where there are several places the program is wrong, and the watch is told; what each part brings to a barrier is added up.
     fn join_alone(&mut self, lanes: &Lanes<'_>) {
         let all = |splits: &[Split]| -> Vec<usize> {
             (0..splits.len()).filter(|index| splits[*index].state == State::Alone).collect()

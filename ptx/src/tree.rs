@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use crate::image::Arch;
+
 /// One PTX module (PTX ISA, "Directives").
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -27,6 +29,15 @@ pub struct Module<'a> {
     pub sections: Vec<Section<'a>>,
     /// Directives outside bodies that this parser does not know and skipped: line, and name without its dot.
     pub unknown: Vec<(u32, &'a str)>,
+}
+
+impl Module<'_> {
+    /// The architecture that it is for: the first name of `.target`. `None` without one, and where it is none of the form `sm_90`, `sm_90a` or
+    /// `sm_100f`.
+    #[must_use]
+    pub fn arch(&self) -> Option<Arch> {
+        self.targets.first().filter(|name| name.starts_with("sm_")).and_then(|name| Arch::from_name(name))
+    }
 }
 
 /// `.section name { ... }`: bytes for a debugger, as text that [`Module::section_bytes`] assembles.

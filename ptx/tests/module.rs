@@ -3,6 +3,7 @@
 
 mod common;
 
+use cuda_ptx::image::Arch;
 use cuda_ptx::{Directives, FunctionKind, Linkage, Module, ParseErrorKind, parse, parse_function};
 
 const HEAD: &str = ".version 8.0\n.target sm_90\n.address_size 64\n";
@@ -36,6 +37,17 @@ fn address_size_may_be_missing() {
 fn target_options() {
     let m = parse(".version 8.7\n.target sm_100a, debug, texmode_independent\n").unwrap();
     assert_eq!(m.targets, ["sm_100a", "debug", "texmode_independent"]);
+}
+
+#[test]
+fn the_first_target_is_the_architecture() {
+    let arch = |targets: &str| parse(&format!(".version 8.8 .target {targets}")).unwrap().arch();
+    let of = |sm, suffix| Some(Arch { sm, suffix });
+    assert_eq!((arch("sm_90"), arch("sm_90a, debug")), (of(90, None), of(90, Some('a'))));
+    assert_eq!((arch("debug, sm_90"), arch("sm_120f")), (None, of(120, Some('f'))));
+    for none in ["compute_90", "sm_90x", "sm_", "sm_9", "sm_a", "debug"] {
+        assert_eq!(arch(none), None, "{none}");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 #![allow(unsafe_code)] // `cuModuleLoadDataEx` on bytes that were checked or end in NUL.
 
 use cuda_driver_sys::{CUmodule, CUresult};
-use cuda_ptx::image::{Arch, Image as Checked, ImageError};
+use cuda_ptx::image::{Image as Checked, ImageError};
 use std::ffi::{CString, c_void};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -225,7 +225,7 @@ impl<'a> Image<'a> {
             CUresult::CUDA_ERROR_INVALID_PTX => {
                 let module = cuda_ptx::signatures(text)?;
                 let target = module.targets.first()?;
-                (Arch::from_name(target)?.sm > major * 10 + minor).then(|| {
+                (module.arch()?.sm > major * 10 + minor).then(|| {
                     format!("the text is for {target}, newer than this device (sm_{major}{minor}): compile for an older target")
                 })
             }

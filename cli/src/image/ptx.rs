@@ -25,7 +25,7 @@ pub(super) fn read(text: &str, left: &mut Symbols) -> Result<Part, ImageError> {
         |space| variables.clone().filter(|v| v.space == space).fold(0u64, |n, v| n.saturating_add(v.size()));
     Ok(Part {
         kind: "ptx".into(),
-        arch: module.targets.first().and_then(|name| cuda_ptx::image::Arch::from_name(name)),
+        arch: module.arch(),
         version: Some(module.version),
         bytes: text.len(),
         debug: debug(&module, text),

@@ -130,7 +130,7 @@ fn of_machine_code(cubin: &Cubin<'_>) -> Facts {
 
 fn of_ptx(text: &str) -> Result<Facts, ImageError> {
     let module = cuda_ptx::parse(text)?;
-    let arch = module.targets.first().and_then(|target| Arch::from_name(target));
+    let arch = module.arch();
     let entries = module.functions.iter().filter(|f| f.kind == FunctionKind::Entry && f.body.is_some());
     let variables = module.variables.iter().filter(|v| {
         matches!(v.space, Space::Global | Space::Const) && v.linkage != Linkage::Extern && !v.ty.is_opaque()

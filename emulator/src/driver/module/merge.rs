@@ -3,6 +3,7 @@
 //! Names that a module keeps to itself are renamed where another module has them too; of weak definitions one stays.
 
 use cuda_driver_sys::CUresult;
+use cuda_ptx::image::Arch;
 use cuda_ptx::{FunctionKind, Linkage, Module};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -53,12 +54,8 @@ pub(super) fn merge(parts: &[Part]) -> Result<String, Refusal> {
 
 fn header(modules: &[Module<'_>]) -> String {
     let (major, minor) = modules.iter().map(|module| module.version).max().unwrap_or((7, 0));
-    let number = |name: &str| {
-        let digits: String = name.chars().filter(char::is_ascii_digit).collect();
-        (digits.parse().unwrap_or(0_u32), name.len())
-    };
-    let targets = modules.iter().filter_map(|module| module.targets.first().copied());
-    let target = targets.max_by_key(|name| number(name)).unwrap_or("sm_50");
+    let targets = modules.iter().filter_map(Module::arch);
+    let target = targets.max_by_key(|arch| (arch.sm, arch.suffix)).unwrap_or(Arch { sm: 50, suffix: None });
     format!(".version {major}.{minor} .target {target} .address_size 64\n")
 }
 

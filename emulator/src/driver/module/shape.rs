@@ -82,22 +82,20 @@ pub(super) fn is_architecture(number: u32) -> bool {
     ARCHITECTURES.iter().any(|(known, _)| *known == number)
 }
 
-/// The number in a target's name: 90 for `sm_90` and `sm_90a`; `None` if PTX has no such target.
-fn number(target: &str) -> Option<u32> {
-    let name = target.strip_prefix("sm_")?;
-    let digits = name.trim_end_matches(['a', 'f']);
-    let number = digits.parse().ok().filter(|number| is_architecture(*number))?;
-    match name.strip_prefix(digits)? {
-        "" => Some(number),
-        "a" if number >= 90 => Some(number),
-        "f" if number >= 100 => Some(number),
-        _ => None,
-    }
+/// The number of a module's architecture: 90 for `sm_90` and `sm_90a`; `None` if PTX has no such target.
+fn number(module: &Module<'_>) -> Option<u32> {
+    let arch = module.arch().filter(|arch| is_architecture(arch.sm))?;
+    let since = match arch.suffix {
+        None => 0,
+        Some('a') => 90,
+        Some(_) => 100,
+    };
+    (arch.sm >= since).then_some(arch.sm)
 }
 
 /// The architecture that a module is for.
 pub(super) fn target_of(text: &str) -> Option<u32> {
-    cuda_ptx::parse(text).ok()?.targets.first().and_then(|target| number(target))
+    number(&cuda_ptx::parse(text).ok()?)
 }
 
 /// The answer to PTX for a newer device.
@@ -136,7 +134,7 @@ fn check(module: &Module<'_>, text: &str) -> Result<(), Refusal> {
         return Err(Refusal::at(line(".version") + 1, "fatal", message));
     };
     let at = line(".target");
-    let Some(number) = number(target) else {
+    let Some(number) = number(module) else {
         return Err(Refusal::at(at, "fatal", &format!("Unsupported .target '{target}'")));
     };
     if number > DEVICE {
@@ -182,10 +180,11 @@ mod tests {
 
     #[test]
     fn targets() {
-        assert_eq!(number("sm_90a"), Some(90));
-        assert_eq!(number("sm_120f"), Some(120));
+        let target = |name: &str| target_of(&format!(".version 9.0 .target {name}"));
+        assert_eq!(target("sm_90a"), Some(90));
+        assert_eq!(target("sm_120f"), Some(120));
         for wrong in ["sm_80a", "sm_999", "sm_90f", "sm_", "compute_90", "foo"] {
-            assert_eq!(number(wrong), None, "{wrong}");
+            assert_eq!(target(wrong), None, "{wrong}");
         }
     }
 }

@@ -89,11 +89,15 @@ fn version(module: &Module<'_>) -> Result<u32, LoadFailure> {
 }
 
 fn target(module: &Module<'_>) -> Result<u32, LoadFailure> {
-    let name = module.targets.first().copied().unwrap_or("sm_50");
-    let digits = name.trim_start_matches("sm_").trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unknown = || failure(LoadFailureKind::Target, 0, format!("unknown .target {name}"));
-    let target: u32 = digits.parse().map_err(|_| unknown())?;
+    let target = match (module.arch(), module.targets.first()) {
+        (Some(arch), _) => arch.sm,
+        (None, None) => 50,
+        (None, Some(name)) => {
+            return Err(failure(LoadFailureKind::Target, 0, format!("unknown .target {name}")));
+        }
+    };
     if target > NEWEST_TARGET {
+        let name = module.targets.first().copied().unwrap_or_default();
         let message = format!("PTX for {name} does not run on sm_{NEWEST_TARGET}");
         return Err(failure(LoadFailureKind::Target, 0, message));
     }

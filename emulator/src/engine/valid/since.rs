@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::OnceLock;
 
+use cuda_ptx::image::Arch;
 use cuda_ptx::{Directives, Instruction, Module, Operand, Type};
 
 use super::names::Names;
@@ -139,22 +140,20 @@ fn of_special(family: &str) -> Need {
 /// From here on `shfl` and `vote` have `.sync`.
 const SYNC: Need = Need::new(64, 70);
 
-/// A target: its number and the letter of one for a single architecture.
+/// A target: its number and the letter of one for a single architecture; none is older than all others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Target {
     number: u32,
     letter: Option<char>,
 }
 
-impl Target {
-    /// Reads `sm_90a`; none is older than all others.
-    fn new(name: &str) -> Target {
-        let name = name.trim_start_matches("sm_");
-        let digits = name.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        let letter = name.chars().last().filter(char::is_ascii_alphabetic);
-        Target { number: digits.parse().unwrap_or_default(), letter }
+impl From<Arch> for Target {
+    fn from(Arch { sm, suffix }: Arch) -> Target {
+        Target { number: sm, letter: suffix }
     }
+}
 
+impl Target {
     /// Whether code for this target may use what `needed` brought.
     fn has(self, needed: Target) -> bool {
         if needed.letter.is_some() { self == needed } else { self.number >= needed.number }
@@ -184,7 +183,10 @@ impl Need {
         let version = version
             .split_once('.')
             .and_then(|(major, minor)| Some(major.parse::<u32>().ok()? * 10 + minor.parse::<u32>().ok()?));
-        Need { version: version.unwrap_or_default(), target: Target::new(target) }
+        Need {
+            version: version.unwrap_or_default(),
+            target: Arch::from_name(target).map(Target::from).unwrap_or_default(),
+        }
     }
 
     fn and(self, other: Need) -> Need {
@@ -281,7 +283,7 @@ pub(super) struct Since<'a> {
 impl<'a> Since<'a> {
     pub(super) fn new(module: &Module<'a>) -> Since<'a> {
         let (major, minor) = module.version;
-        let target = Target::new(module.targets.first().copied().unwrap_or_default());
+        let target = module.arch().map(Target::from).unwrap_or_default();
         let module = Need { version: major.saturating_mul(10).saturating_add(minor), target };
         Since { module, known: HashMap::new() }
     }
@@ -354,7 +356,8 @@ mod tests {
 
     #[test]
     fn targets() {
-        let has = |module: &str, needed: &str| Target::new(module).has(Target::new(needed));
+        let target = |name: &str| Arch::from_name(name).map(Target::from).unwrap_or_default();
+        let has = |module: &str, needed: &str| target(module).has(target(needed));
         assert!(
             has("sm_90", "sm_80") && has("sm_90a", "sm_90") && has("sm_90a", "sm_90a") && has("sm_50", "-")
         );

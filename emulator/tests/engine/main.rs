@@ -12,6 +12,7 @@ mod checks;
 mod checks_asynchronous;
 mod checks_families;
 mod checks_guards;
+mod checks_objects;
 mod checks_order;
 mod checks_places;
 mod checks_twins;

@@ -6,11 +6,12 @@ use cuda_ptx::Space;
 
 use super::super::code::{Exec, Inst, Step};
 use super::super::fault::FaultKind;
+use super::super::watch::What;
 use super::lanes::Lanes;
 use super::memory::{Access as Memory, EffectiveAddress, effective_address, live};
 use super::operand::Source;
 use super::reduce::{self, Reduce};
-use super::texture::{Last, gone, handle, look, packed, unknown};
+use super::texture::{Last, gone, handle, look, packed, reach, unknown};
 use crate::texture::{Edge, Shape, Surface};
 
 /// `suld`. Operands: the destinations, the handle, the packed coordinates; `aux` is an [`Access`].
@@ -145,8 +146,15 @@ fn place_of(
 }
 
 /// A lane writes there, unless that is outside.
-fn write(lanes: &mut Lanes<'_>, lane: usize, place: Option<u64>, bytes: &[u8]) -> Result<(), Step> {
+fn write(
+    lanes: &mut Lanes<'_>,
+    inst: &Inst,
+    lane: usize,
+    place: Option<u64>,
+    bytes: &[u8],
+) -> Result<(), Step> {
     let Some(place) = place else { return Ok(()) };
+    reach(lanes, inst, lane, What::Store { wide: false }, &[(place, bytes.len() as u64)], bytes);
     lanes.env.memory.write(place, bytes).map_err(|error| gone(lanes, lane, "surface", &error))
 }
 
@@ -159,6 +167,7 @@ unsafe fn load(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
             let wanted = (count * size) as u64;
             let looks = lanes.watch.is_some() && !lanes.env.memory.is_written(place, wanted);
             look(lanes, inst, lane, looks.then_some(place));
+            reach(lanes, inst, lane, What::Load, &[(place, wanted)], &[]);
             let read = lanes.env.memory.read(place, bytes.get_mut(..count * size).unwrap_or_default());
             read.map_err(|error| gone(lanes, lane, "surface", &error))?;
         }
@@ -202,7 +211,7 @@ unsafe fn store(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
             };
             bytes.copy_from_slice(&word.to_le_bytes()[..size]);
         }
-        write(lanes, lane, place, bytes.get(..count * size).unwrap_or_default())
+        write(lanes, inst, lane, place, bytes.get(..count * size).unwrap_or_default())
     };
     // SAFETY: 1: the decoder puts the handle, wide, first, then what `PACK` wrote (duty 2 of `Exec`).
     unsafe { each_lane(lanes, inst, 0, one) }
@@ -220,7 +229,7 @@ unsafe fn store_formatted(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
         let mut bytes = [0; 16];
         let bytes = bytes.get_mut(..surface.image.texel.bytes()).unwrap_or_default();
         surface.image.texel.encode(numbers, bytes);
-        write(lanes, lane, place, bytes)
+        write(lanes, inst, lane, place, bytes)
     };
     // SAFETY: 1: the decoder puts the handle, wide, first, then what `PACK` wrote (duty 2 of `Exec`).
     unsafe { each_lane(lanes, inst, 0, one) }
@@ -275,6 +284,8 @@ unsafe fn reduce_one(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
             return Err(Step::Fault);
         };
         let number = number.to_le_bytes();
+        let what = What::Atomic { reads: false, after_guess: false };
+        reach(lanes, inst, lane, what, &[(place, bytes as u64)], &[]);
         // SAFETY: 1, 2: `effective_address` found as many bytes as the number has, which is what the decoder took `with` for, aligned to their
         // count, as `EffectiveAddress::Host` says.
         unsafe { reduce::reduce(with, pointer, number.get(..bytes).unwrap_or_default()) };

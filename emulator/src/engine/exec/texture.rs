@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::super::code::{Exec, Inst, Slot, Step};
 use super::super::fault::FaultKind;
+use super::super::watch::What;
 use super::lanes::Lanes;
 use super::memory::live;
 use super::operand::Source;
@@ -178,6 +179,7 @@ unsafe fn tex(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
             Err(error) => return gone(lanes, lane, "texture", &error),
         };
         look(lanes, inst, lane, reader.unwritten());
+        reach(lanes, inst, lane, What::Load, &reader.into_read(), &[]);
         for channel in 0..4 {
             // SAFETY: the decoder made the first four operands words, the destinations (duty 2 of `Exec`); live lanes are below 32; no reference
             // into the frame is alive, as what was read before are copies.
@@ -216,6 +218,7 @@ unsafe fn fetch(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
             Err(error) => return gone(lanes, lane, "texture", &error),
         };
         look(lanes, inst, lane, reader.unwritten());
+        reach(lanes, inst, lane, What::Load, &reader.into_read(), &[]);
         for (index, slot) in matrix.d.iter().enumerate() {
             let half = |channel: usize| u32::from(f32_to_f16(f32::from_bits(value.bits(channel))));
             let word = match fetch.halves {
@@ -263,6 +266,21 @@ pub(super) fn look(lanes: &mut Lanes<'_>, inst: &Inst, lane: usize, unwritten: O
         && let Some(mut watch) = lanes.watch.take()
     {
         watch.fetched(lanes, inst, (lane, address));
+        lanes.watch = Some(watch);
+    }
+}
+
+/// Tells the watch of elements that a lane is about to access, or has just read. `new` is what a store puts there.
+pub(super) fn reach(
+    lanes: &mut Lanes<'_>,
+    inst: &Inst,
+    lane: usize,
+    what: What,
+    places: &[(u64, u64)],
+    new: &[u8],
+) {
+    if let Some(mut watch) = lanes.watch.take() {
+        watch.reached(lanes, inst, (lane, what), places, new);
         lanes.watch = Some(watch);
     }
 }

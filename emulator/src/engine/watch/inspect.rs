@@ -140,7 +140,7 @@ impl Watch {
     }
 
     /// Whether something orders them behind what others did to the same bytes before.
-    fn inspect_before(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
+    pub(super) fn inspect_before(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
         let Watch { units, family, reports, flight, .. } = self;
         let Family { global, grids } = &mut **family;
         let before = Shape::of(env).before;
@@ -215,7 +215,7 @@ impl Watch {
         }
     }
 
-    fn record(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
+    pub(super) fn record(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
         let Watch { units, family, guesses, .. } = self;
         let global = &mut family.global;
         let unit = units.entry(access.who.unit).or_insert_with(|| Unit::new(env));

@@ -24,7 +24,7 @@
 //!
 //! The grids that a kernel launches are looked at together with its own: see [`family`].
 //!
-//! What is not seen: reads of unwritten bytes in memory that the host can write by itself; races on textures and surfaces; races with other launches of the host, with copies and with the host; the scope of a block among the blocks of a cluster;
+//! What is not seen: reads of unwritten bytes in memory that the host can write by itself; races with other launches of the host, with copies and with the host; the scope of a block among the blocks of a cluster;
 //! reads older than the last two of a byte; what only another order of the threads would show. Warps that only arrive at a barrier count as if they waited, lanes that meet in a part of
 //! a warp as if all did, and every fence or volatile access may stand for the flag that others wait for.
 #![allow(unsafe_code)]
@@ -393,6 +393,27 @@ impl Watch {
             let who = WarpId::of(lanes.env, lanes.block(), lanes.warp().index);
             self.reports.add_fetch(lanes.env, (who, lane as u8), inst.site, address);
         }
+    }
+
+    /// A lane accesses elements of a texture or a surface: address and bytes of each. `new` is what a store puts there.
+    pub(in crate::engine) fn reached(
+        &mut self,
+        lanes: &mut Lanes<'_>,
+        inst: &Inst,
+        (lane, what): (usize, What),
+        places: &[(u64, u64)],
+        new: &[u8],
+    ) {
+        if !self.checker.checks().races {
+            return;
+        }
+        let who = WarpId::of(lanes.env, lanes.block(), lanes.warp().index);
+        let how = if matches!(what, What::Atomic { .. }) { How::Strong } else { How::Plain };
+        let access = WarpAccess { who, what, site: inst.site, how, completions: [0; 32] };
+        let touches: Vec<Touch> =
+            places.iter().filter_map(|place| Touch::element(lanes, lane, *place, new)).collect();
+        self.inspect_before(lanes.env, access, &touches);
+        self.record(lanes.env, access, &touches);
     }
 
     /// It accesses memory or orders accesses.

@@ -2,10 +2,12 @@
 #![allow(unsafe_code)]
 // Relies on: operands as in `exec::lanes`; what a region describes is there.
 
+use cuda_ptx::Space;
+
 use super::super::code::Inst;
 use super::super::exec::lanes::{Lanes, bits};
 use super::super::exec::matrix::rows::stored;
-use super::super::exec::memory::{Region, address, region};
+use super::super::exec::memory::{Access, Region, address, region};
 use super::super::exec::operand::Source;
 use super::super::windows;
 use super::note::{Note, What};
@@ -54,6 +56,23 @@ impl Touch {
     /// An access of a whole piece of memory, which was found to be there.
     pub(super) fn piece(lane: usize, region: Region, address: u64, bytes: u64) -> Touch {
         Touch { lane, address, bytes, region, value: [0; LONGEST], silent: false }
+    }
+
+    /// The access of an element of a texture or a surface, if its memory is there. `new` is what a store puts there.
+    pub(super) fn element(
+        lanes: &mut Lanes<'_>,
+        lane: usize,
+        (address, bytes): (u64, u64),
+        new: &[u8],
+    ) -> Option<Touch> {
+        let global = Inst { aux: Access::new(1, Some(Space::Global), 0).0, ..Inst::NOTHING };
+        let region = region(lanes, &global, address).filter(|region| region.contains(address, bytes))?;
+        let mut touch = Touch::piece(lane, region, address, bytes);
+        if !new.is_empty() && new.len() <= LONGEST {
+            touch.value.iter_mut().zip(new).for_each(|(byte, value)| *byte = *value);
+            touch.compare();
+        }
+        Some(touch)
     }
 
     /// Bytes between the start of the region and the access.
@@ -114,7 +133,7 @@ impl Touch {
     fn compare(&mut self) {
         let mut there = [0; LONGEST];
         let there = there.get_mut(..self.bytes as usize).unwrap_or_default();
-        // SAFETY: 1, 2: `new` found the access inside the region, whose bytes are there while the instruction runs,
+        // SAFETY: 1, 2: `new`, or `element`, found the access inside the region, whose bytes are there while the instruction runs,
         // which is when touches are made and looked at, and used as the head of `memory::access` says (the head of
         // `exec::memory::region`).
         unsafe { crate::memory::access::load(self.region.host.add(self.offset() as usize), there) };

@@ -62,13 +62,16 @@ fn enumerations(header: &str) -> Result<Enumerations> {
     let text = without_comments(header);
     let (mut found, mut all) = (Enumerations::new(), BTreeMap::new());
     for part in text.split("typedef enum").skip(1) {
-        let Some((values, name)) = part.split_once('{').and_then(|(_, body)| body.split_once('}')) else { continue };
+        let Some((values, name)) = part.split_once('{').and_then(|(_, body)| body.split_once('}')) else {
+            continue;
+        };
         let Some(enumeration) = word(name).filter(|name| !LEFT_OUT.contains(name)) else { continue };
         let (mut names, mut next) = (Vec::new(), 0);
         for value in values.split(',').filter(|value| !value.trim().is_empty()) {
             let name = word(value).ok_or_else(|| format!("{enumeration}: `{value}` has no name"))?;
             let number = value.split_once('=').map_or(Some(next), |(_, number)| sum(number, &all));
-            let number = number.ok_or_else(|| format!("{enumeration}: what is the value of `{}`?", value.trim()))?;
+            let number =
+                number.ok_or_else(|| format!("{enumeration}: what is the value of `{}`?", value.trim()))?;
             all.insert(name.to_owned(), number);
             next = number + 1;
             if !counts(name) {
@@ -123,7 +126,9 @@ fn without_comments(header: &str) -> String {
 
 /// The rows: the values that the newest header has and the oldest does not, in enumerations that the oldest has.
 fn later(headers: &[(u32, Enumerations)]) -> Result<String> {
-    let [(first, oldest), .., (_, newest)] = headers else { return Err("bindgen.toml has no older headers".into()) };
+    let [(first, oldest), .., (_, newest)] = headers else {
+        return Err("bindgen.toml has no older headers".into());
+    };
     let mut rows = String::new();
     for (enumeration, values) in newest.iter().filter(|(name, _)| oldest.contains_key(*name)) {
         let has = |header: &Enumerations, number| {
@@ -132,7 +137,10 @@ fn later(headers: &[(u32, Enumerations)]) -> Result<String> {
         let mut by_version: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
         let mut listed = BTreeSet::new();
         for (name, number) in values {
-            let since = headers.iter().find(|(_, header)| has(header, *number)).map_or(*first, |(version, _)| *version);
+            let since = headers
+                .iter()
+                .find(|(_, header)| has(header, *number))
+                .map_or(*first, |(version, _)| *version);
             if since > *first && listed.insert(number) {
                 by_version.entry(since).or_default().push(name);
             }
@@ -171,10 +179,19 @@ mod tests {
         let headers = [
             (11080, header("X_OLD = 7,", "")),
             (12000, header("X_B = 0x1 << 2,", "typedef enum CUy_enum { Y } CUy;")),
-            (13010, header("X_C, X_B = 4u, X_D, X_E = (X_B + 8), X_NEW = 0x7, X_F = 12,", "typedef enum CUy_enum { Y, Y_B } CUy;")),
+            (
+                13010,
+                header(
+                    "X_C, X_B = 4u, X_D, X_E = (X_B + 8), X_NEW = 0x7, X_F = 12,",
+                    "typedef enum CUy_enum { Y, Y_B } CUy;",
+                ),
+            ),
         ];
         assert_eq!(headers[0].1["CUx"], [("X_A".to_owned(), 0), ("X_OLD".to_owned(), 7)]);
-        assert_eq!(later(&headers).unwrap(), "    CUx {\n        12_000: X_B;\n        13_010: X_C X_D X_E;\n    }\n");
+        assert_eq!(
+            later(&headers).unwrap(),
+            "    CUx {\n        12_000: X_B;\n        13_010: X_C X_D X_E;\n    }\n"
+        );
         assert!(enumerations("typedef enum E { A = B } E;").is_err());
     }
 

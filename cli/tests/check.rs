@@ -62,6 +62,8 @@ impl Programs {
     fn command(&self, options: &[&str]) -> Command {
         let mut command = tool();
         command.env("CUDA_LAUNCH_CUDART", self.folder.join("stand_in"));
+        // For the fault that needs two.
+        command.env("CUDA_LAUNCH_EMULATOR_DEVICES", "2");
         command.args(options).args(["--driver", "emulator", "--recorder"]).arg(&self.recorder).arg("--");
         command
     }

@@ -25,6 +25,7 @@ mod package;
 mod peers;
 mod pictures;
 mod rustdoc;
+mod since;
 mod skipped;
 mod stub;
 mod tool;
@@ -63,6 +64,8 @@ usage: cargo xtask <chore>
                       emulator; --gpu: on the driver of this machine
   peers calls         count their driver calls and allocations
   pictures            make the pictures of docs/images/ that show what the tool prints (needs Chromium)
+  since               find out from the headers of all releases which driver brought which value of an enumeration, and write the table of
+                      sys/src/since.rs
   gate flakes N       that step with N rounds
   gate [STEP...]      run every check, or only the named ones:
 ";
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
         ["peers", arguments @ ..] => peers::run_bench(arguments),
         ["pictures"] => pictures::make(),
         ["mutants", options @ ..] => mutants::run(options),
+        ["since"] => since::write(),
         ["busy"] => flakes::busy(),
         ["gate", steps @ ..] => gate::gate(steps),
         ["bindgen"] => bindgen::run(bindgen::Mode::Write),

@@ -563,6 +563,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     ("runtime", "dead-handle", "dead_event", &[], "cuEventRecord: uses event#1, which call"),
     ("runtime", "null-handle", "null_handle", &[], "hEvent is null, but has to be an event"),
     ("runtime", "wrong-handle", "wrong_handle", &[], "hEvent is stream#1, but has to be an event"),
+    ("runtime", "wrong-context", "wrong_context", &[], "uses event#1, which belongs to another context"),
     (
         "runtime",
         "open-capture",

@@ -28,7 +28,7 @@ fi
 driver=${CUDA_LAUNCH_DRIVER:-system}
 unset CUDA_LAUNCH_DRIVER
 if [ "$driver" = emulator ]; then
-    export CUDA_LAUNCH_CUDART=$here/bin/stand_in
+    export CUDA_LAUNCH_CUDART=$here/bin/stand_in CUDA_LAUNCH_EMULATOR_DEVICES=2
 else
     export CUDA_LAUNCH_CUDART=${CUDA_LAUNCH_CUDART:-$here/lib/libcudart.so.13}
 fi

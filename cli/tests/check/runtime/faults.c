@@ -11,6 +11,8 @@ static const char *(*cudaGetErrorName)(int);
 
 /* Exit code where the runtime does not take the driver: nothing is shown then. */
 #define NO_RUNTIME 77
+/* And where a fault needs two devices. */
+#define ONE_DEVICE 78
 
 static void find_runtime(void) {
     const char *file = getenv("CUDA_LAUNCH_CUDART");
@@ -392,6 +394,26 @@ static void wrong_handle(void) {
     end();
 }
 
+/* An event of the first device in a stream of the second. */
+static void wrong_context(void) {
+    handle event, other;
+    int devices;
+    OK(cudaGetDeviceCount(&devices));
+    if (devices < 2)
+        exit(ONE_DEVICE);
+    OK(cudaEventCreate(&event));
+    OK(cudaSetDevice(1));
+    OK(cudaStreamCreate(&other));
+    if (!wrong)
+        OK(cudaSetDevice(0));
+    cudaEventRecord(event, wrong ? other : stream);
+    OK(cudaSetDevice(1));
+    OK(cudaStreamDestroy(other));
+    OK(cudaSetDevice(0));
+    OK(cudaEventDestroy(event));
+    end();
+}
+
 static void open_capture(void) {
     handle graph;
     OK(cudaStreamBeginCapture(stream, 0));
@@ -424,7 +446,7 @@ static const struct {
     FAULT(race_with_the_default_stream), FAULT(leak), FAULT(failed_call), FAULT(failed_launch), FAULT(failed_and_told), FAULT(launch_dimensions), FAULT(too_many_threads),
     FAULT(block_size), FAULT(shared_memory), FAULT(misaligned_pointer), FAULT(past_the_end), FAULT(bad_pointer),
     FAULT(missing_arguments), FAULT(null_argument), FAULT(dead_stream), FAULT(dead_event), FAULT(null_handle),
-    FAULT(wrong_handle), FAULT(open_capture), FAULT(sticky_fault),
+    FAULT(wrong_handle), FAULT(wrong_context), FAULT(open_capture), FAULT(sticky_fault),
 };
 
 int main(int count, char **arguments) {

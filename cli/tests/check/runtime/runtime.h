@@ -40,6 +40,7 @@ typedef struct {
 
 #define FUNCTIONS(F)                                                                               \
     F(cudaGetDeviceCount, (int *))                                                                 \
+    F(cudaSetDevice, (int))                                                                        \
     F(cudaMalloc, (void **, size_t))                                                               \
     F(cudaFree, (void *))                                                                          \
     F(cudaMallocHost, (void **, size_t))                                                           \

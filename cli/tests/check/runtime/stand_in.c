@@ -32,13 +32,15 @@ static void *driver(const char *name) {
 /* Calls a function of the driver. */
 #define DRIVER(name, types, ...) ((int (*) types)driver(#name))(__VA_ARGS__)
 
-static int is_ready;
-static handle context;
+/* The device of this thread, and the primary contexts that are retained. */
+static __thread int device;
+#define DEVICES 8
+static handle contexts[DEVICES];
 
 static int ready(void) {
     static const unsigned char table[16] = {1};
     const void *functions;
-    if (is_ready)
+    if (contexts[device])
         return 0;
     void *library = dlopen("libcuda.so.1", RTLD_NOW);
     *(void **)&look_up = library ? dlsym(library, "cuGetProcAddress_v2") : NULL;
@@ -46,10 +48,8 @@ static int ready(void) {
         return 35;
     int answer = DRIVER(cuInit, (u32), 0);
     DRIVER(cuGetExportTable, (const void **, const void *), &functions, table);
-    answer = answer ? answer : DRIVER(cuDevicePrimaryCtxRetain, (handle *, int), &context, 0);
-    answer = answer ? answer : DRIVER(cuCtxSetCurrent, (handle), context);
-    is_ready = !answer;
-    return answer;
+    answer = answer ? answer : DRIVER(cuDevicePrimaryCtxRetain, (handle *, int), &contexts[device], device);
+    return answer ? answer : DRIVER(cuCtxSetCurrent, (handle), contexts[device]);
 }
 
 /* The last error of this thread, until it is taken. */
@@ -79,6 +79,13 @@ const char *cudaGetErrorName(int error) {
 }
 
 int cudaGetDeviceCount(int *count) { READY(cuDeviceGetCount, (int *), count); }
+int cudaSetDevice(int wanted) {
+    int count = 0, failed = cudaGetDeviceCount(&count);
+    if (failed || wanted < 0 || wanted >= count || wanted >= DEVICES)
+        return noted(failed ? failed : 101);
+    device = wanted;
+    READY(cuCtxSetCurrent, (handle), contexts[device]);
+}
 int cudaMalloc(void **memory, size_t bytes) { READY(cuMemAlloc, (ptr *, size_t), (ptr *)memory, bytes); }
 int cudaFree(void *memory) {
     if (!memory)
@@ -186,7 +193,7 @@ int cudaEventCreate(handle *event) { READY(cuEventCreate, (handle *, u32), event
 int cudaEventRecord(handle event, handle stream) { READY(cuEventRecord, (handle, handle), event, stream); }
 int cudaEventDestroy(handle event) { READY(cuEventDestroy, (handle), event); }
 /* From 13.0 on it takes the context. */
-int cudaDeviceSynchronize(void) { READY(cuCtxSynchronize, (handle), context); }
+int cudaDeviceSynchronize(void) { READY(cuCtxSynchronize, (handle), contexts[device]); }
 int cudaLibraryLoadData(handle *library, const void *code, void *a, void **b, u32 c, void *d, void **e, u32 f) {
     READY(cuLibraryLoadData, (handle *, const void *, void *, void **, u32, void *, void **, u32), library, code, a, b, c, d, e, f);
 }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
 
 use crate::{Bench, CONFIG, Owned, Variant, floor_ex};
-use cuda_launch::operation::{OwnedKernelLaunch, RoundRobin, block_on};
+use cuda_launch::operation::{OwnedKernelLaunch, ThreadAffine, block_on};
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
     AsyncKernelLaunch, CudaEvent, CudaStream, DeviceBuffer, DeviceOperation, cuda_launch_async,
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// What the variants below work with.
 pub(crate) struct Around {
-    pool: Arc<RoundRobin>,
+    pool: Arc<ThreadAffine>,
     event: CudaEvent,
     /// Made by the first that needs them.
     many: Vec<CudaStream>,
@@ -27,7 +27,7 @@ pub(crate) struct Around {
 impl Around {
     pub(crate) fn new(stream: &CudaStream) -> Self {
         let context = stream.context();
-        let pool = Arc::new(RoundRobin::new(context, 4).unwrap());
+        let pool = Arc::new(ThreadAffine::new(context, 4).unwrap());
         let text = CString::new(image(24)).unwrap();
         Self { pool, event: context.new_event().unwrap(), many: Vec::new(), image: image(24), text }
     }
@@ -48,7 +48,7 @@ fn image(kernels: usize) -> String {
     (0..kernels).fold(head, |text, number| text + &kernel(number))
 }
 
-/// Waits for one launch that writes one buffer, on the next of four streams.
+/// Waits for one launch that writes one buffer, on the stream that the thread keeps, of four.
 macro_rules! operation {
     ($b:ident) => {
         unsafe {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use super::completion::{Claim, Ended};
 use super::context::Source;
 use super::device_operation::DeviceOperation;
-use super::policy::SchedulingPolicy;
+use super::policy::{self, SchedulingPolicy};
 use super::{reactor, run};
 use crate::error::{Error, ErrorKind, ForkError, OperationError};
 use cuda_driver_sys::process;
@@ -194,6 +194,7 @@ where
     let idle = stream.is_idle_within(since, budget);
     if !matches!(idle, Ok(false)) {
         let result = idle.map(drop);
+        policy::done_on(stream);
         reactor::end(chain.0.take_kept(), &result);
         return Err(result.map(|()| output));
     }

@@ -73,7 +73,7 @@ pub use interop::{FromEvent, FromStream, from_event, from_stream};
 pub use launch::{AsyncKernelLaunch, KernelLaunch, OwnedKernelLaunch};
 pub use leaf::{FromResult, Lazy, Value, WithContext, from_result, lazy, value, with_context};
 pub use memory::{Allocate, allocate, zeroed};
-pub use policy::{RoundRobin, SchedulingPolicy, SingleStream};
+pub use policy::{RoundRobin, SchedulingPolicy, SingleStream, ThreadAffine};
 pub use reactor::in_flight;
 pub use registry::{
     TaskOnDevice, default_device, device_context, device_policy, init_device_contexts, set_default_device,

@@ -1,5 +1,6 @@
 //! Which stream a chain of operations runs on.
 
+use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -150,13 +151,108 @@ impl RoundRobin {
     pub fn streams(&self) -> &[CudaStream] {
         &self.streams
     }
+
+    fn next_index(&self) -> usize {
+        self.next.fetch_add(1, Ordering::Relaxed) % self.streams.len()
+    }
+
+    fn at(&self, index: usize) -> Result<CudaStream, Error> {
+        let stream = self.streams.get(index).ok_or_else(|| ErrorKind::from(OperationError::NoStreams))?;
+        Ok(stream.clone())
+    }
 }
 
 impl SchedulingPolicy for RoundRobin {
     fn next_stream(&self) -> Result<CudaStream, Error> {
-        let next = self.next.fetch_add(1, Ordering::Relaxed) % self.streams.len();
-        let stream = self.streams.get(next).ok_or_else(|| ErrorKind::from(OperationError::NoStreams))?;
-        Ok(stream.clone())
+        self.at(self.next_index())
+    }
+}
+
+/// Several streams. A thread keeps the stream that it used last if it has seen the end of what it ran there, otherwise it takes the next.
+///
+/// So operations that a thread awaits or synchronises one after the other run on one stream. Those that use the same memory then need no
+/// event to be ordered, and threads share no stream as long as there are enough. Operations that a thread starts before it has seen the end of earlier
+/// ones run on other streams, concurrently.
+///
+/// The default policy ([`device_policy`](super::device_policy)) is of this kind.
+///
+/// ```
+/// use cuda_launch::operation::{DeviceOperation, SchedulingPolicy, ThreadAffine, value, with_context};
+/// use cuda_launch::CudaContext;
+/// use std::sync::Arc;
+/// let policy = Arc::new(ThreadAffine::new(&CudaContext::new(0)?, 2)?);
+/// let stream = || with_context(|cx| value(cx.stream().map(|stream| stream.raw().addr())));
+/// let first = stream().schedule(policy.clone()).sync()??;
+/// assert_eq!(stream().schedule(policy.clone()).sync()??, first, "one after the other");
+/// let streams = (policy.next_stream()?, policy.next_stream()?);
+/// assert_ne!(streams.0.raw(), streams.1.raw(), "for work at the same time");
+/// # Ok::<(), cuda_launch::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct ThreadAffine(RoundRobin);
+
+/// What a thread got last from a policy of this kind.
+#[derive(Clone, Copy)]
+struct Last {
+    index: usize,
+    /// The stream's identity: another policy has others.
+    stream: usize,
+    /// Whether the thread has seen the end of what it ran there.
+    is_done: bool,
+}
+
+thread_local! {
+    static LAST: Cell<Last> = const { Cell::new(Last { index: 0, stream: 0, is_done: false }) };
+}
+
+/// This thread has seen the end of what it ran on a stream.
+#[inline]
+pub(super) fn done_on(stream: &CudaStream) {
+    let last = LAST.get();
+    if last.stream == stream.identity() {
+        LAST.set(Last { is_done: true, ..last });
+    }
+}
+
+impl ThreadAffine {
+    /// Creates this many streams in this context.
+    ///
+    /// Driver call: `cuStreamCreateWithPriority` for each.
+    ///
+    /// # Errors
+    /// Those of [`RoundRobin::new`].
+    pub fn new(context: &CudaContext, streams: usize) -> Result<Self, Error> {
+        RoundRobin::new(context, streams).map(Self)
+    }
+
+    /// These streams, of any contexts.
+    ///
+    /// # Errors
+    /// The list is empty.
+    pub fn of(streams: impl IntoIterator<Item = CudaStream>) -> Result<Self, Error> {
+        RoundRobin::of(streams).map(Self)
+    }
+
+    /// The streams.
+    pub fn streams(&self) -> &[CudaStream] {
+        self.0.streams()
+    }
+}
+
+impl SchedulingPolicy for ThreadAffine {
+    fn next_stream(&self) -> Result<CudaStream, Error> {
+        let last = LAST.get();
+        let kept =
+            self.0.streams.get(last.index).filter(|stream| last.is_done && stream.identity() == last.stream);
+        let (index, stream) = match kept {
+            Some(stream) => (last.index, stream.clone()),
+            None => {
+                let index = self.0.next_index();
+                (index, self.0.at(index)?)
+            }
+        };
+        LAST.set(Last { index, stream: stream.identity(), is_done: false });
+        Ok(stream)
     }
 }
 

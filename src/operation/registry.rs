@@ -10,17 +10,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
-use super::policy::RoundRobin;
+use super::policy::ThreadAffine;
 use crate::driver::{CudaContext, CudaStream, StreamFlags};
 use crate::error::{Error, ErrorKind, OperationError};
 
-/// Streams of a device that operations share.
-const STREAMS: usize = 4;
+/// Streams of a device that operations share: threads that await operations at the same time are faster on streams of their own.
+const STREAMS: usize = 8;
 
 /// More devices than a machine has.
 const DEVICES: usize = 64;
 
-static POOLS: [OnceLock<Arc<RoundRobin>>; DEVICES] = [const { OnceLock::new() }; DEVICES];
+static POOLS: [OnceLock<Arc<ThreadAffine>>; DEVICES] = [const { OnceLock::new() }; DEVICES];
 static DEFAULT: AtomicU32 = AtomicU32::new(0);
 /// What [`init_device_contexts`] was told.
 static INITIALISED: OnceLock<Initialised> = OnceLock::new();
@@ -36,7 +36,7 @@ thread_local! {
     static TASK: Cell<Option<u32>> = const { Cell::new(None) };
 }
 
-/// Opens the first `count` devices, each with a pool of 4 streams, and makes `default` the device that operations run on.
+/// Opens the first `count` devices, each with a pool of 8 streams, and makes `default` the device that operations run on.
 ///
 /// These streams and the legacy default stream wait for each other
 /// ([`CudaContext::default_stream`](crate::CudaContext::default_stream)), so work on untracked addresses comes after
@@ -156,13 +156,13 @@ impl<F: Future> Future for TaskOnDevice<F> {
 /// ```
 /// use cuda_launch::operation::device_policy;
 /// let pool = device_policy(0)?;
-/// assert_eq!(pool.streams().len(), 4);
+/// assert_eq!(pool.streams().len(), 8);
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
 ///
 /// # Errors
 /// [`init_device_contexts`] was called with fewer devices, and this one was not in use before; the device cannot be opened.
-pub fn device_policy(device: u32) -> Result<Arc<RoundRobin>, Error> {
+pub fn device_policy(device: u32) -> Result<Arc<ThreadAffine>, Error> {
     policy_of(device).cloned()
 }
 
@@ -184,11 +184,11 @@ pub fn device_context(device: u32) -> Result<CudaContext, Error> {
 }
 
 /// The pool of the default device.
-pub(super) fn current_policy() -> Result<&'static Arc<RoundRobin>, Error> {
+pub(super) fn current_policy() -> Result<&'static Arc<ThreadAffine>, Error> {
     policy_of(default_device())
 }
 
-pub(super) fn policy_of(device: u32) -> Result<&'static Arc<RoundRobin>, Error> {
+pub(super) fn policy_of(device: u32) -> Result<&'static Arc<ThreadAffine>, Error> {
     let slot = POOLS.get(device as usize).ok_or_else(|| no_such_device(device, DEVICES as u32))?;
     match slot.get() {
         Some(pool) => Ok(pool),
@@ -197,14 +197,17 @@ pub(super) fn policy_of(device: u32) -> Result<&'static Arc<RoundRobin>, Error> 
 }
 
 #[cold]
-fn open(device: u32, slot: &'static OnceLock<Arc<RoundRobin>>) -> Result<&'static Arc<RoundRobin>, Error> {
+fn open(
+    device: u32,
+    slot: &'static OnceLock<Arc<ThreadAffine>>,
+) -> Result<&'static Arc<ThreadAffine>, Error> {
     if let Some(&Initialised { count, .. }) = INITIALISED.get() {
         return Err(no_such_device(device, count));
     }
     // Two threads may both do this; the pool of one of them is dropped.
     let context = CudaContext::new(device)?;
     let stream = |_| CudaStream::new(&context, StreamFlags::empty(), 0);
-    let pool = RoundRobin::of((0..STREAMS).map(stream).collect::<Result<Vec<_>, _>>()?)?;
+    let pool = ThreadAffine::of((0..STREAMS).map(stream).collect::<Result<Vec<_>, _>>()?)?;
     Ok(slot.get_or_init(|| Arc::new(pool)))
 }
 

@@ -4,6 +4,7 @@
 
 use super::context::{ExecutionContext, Source};
 use super::device_operation::DeviceOperation;
+use super::policy;
 use super::reactor;
 use crate::driver::CudaStream;
 use crate::error::Error;
@@ -16,6 +17,9 @@ impl Waited {
     fn wait(&self) -> Result<(), Error> {
         self.0.join_forgotten();
         let result = self.0.used_stream().map_or(Ok(()), CudaStream::finish);
+        if let Some(stream) = self.0.used_stream() {
+            policy::done_on(stream);
+        }
         if result.as_ref().is_err_and(|error| !error.is_sticky()) {
             // The work goes on, as far as is known, and what it borrows is the caller's again when this returns.
             self.0.wait_untraced();

@@ -46,9 +46,9 @@ const LIMITS: &[Limit] = &[
     Limit("stream-10000", 1700.0, 3.0, 2.1),
     Limit("event-record", 150.0, 1.0, 0.0),
     Limit("synchronize", 150.0, 1.0, 0.0),
-    // One launch on the next of four streams, and the wait, such that no capture of other code minds it.
-    Limit("sync", 3500.0, 4.0, 6.0),
-    Limit("await", 4120.0, 4.0, 8.0),
+    // One launch on the stream that the thread keeps, and the wait, such that no capture of other code minds it.
+    Limit("sync", 1740.0, 4.0, 6.0),
+    Limit("await", 2340.0, 4.0, 8.0),
     // Of 24 kernels, read when one of them is asked for.
     Limit("module-ptx", 80_000.0, 4.0, 20.0),
     // Checked as a whole, for a driver crashes on what is wrong in one.

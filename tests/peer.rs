@@ -6,6 +6,7 @@
 use cuda_harness::{child, skipped};
 use cuda_launch::device::PeerAttribute;
 use cuda_launch::event::EventFlags;
+use cuda_launch::memory::{MemoryPool, PoolOptions};
 use cuda_launch::sys::{CUdevice_P2PAttribute, CUresult};
 use cuda_launch::{
     CudaContext, CudaDevice, CudaEvent, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig, cuda_launch,
@@ -169,4 +170,30 @@ fn without_peer_access_the_kernel_faults() {
     let address = plain(&there);
     let error = fill(&here.new_stream().unwrap(), address, 7).unwrap_err();
     assert!(error.is_sticky() && error.to_string().contains("fill"), "{error}");
+}
+
+/// A kernel that got it would fault, also where nobody wrote `unsafe`.
+#[test]
+fn a_pool_of_another_device_needs_access() {
+    let Some(devices) = two() else { return };
+    let [here, there] = devices.each_ref().map(|device| device.context().unwrap());
+    let stream = here.new_stream().unwrap();
+    let elsewhere = PoolOptions { location: Some((&there).into()), ..PoolOptions::new() };
+    for pool in [MemoryPool::new(&there, PoolOptions::new()), MemoryPool::new(&here, elsewhere)] {
+        let pool = pool.unwrap();
+        let error = DeviceBuffer::<u32>::uninit_in(&pool, &stream, 64).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Inaccessible(_)), "{error}");
+        assert!(
+            error.to_string().contains("help: grant it access with `MemoryPool::grant_access`"),
+            "{error}"
+        );
+        if !devices[0].can_access_peer(&devices[1]).unwrap() {
+            skipped("these devices cannot access each other");
+            continue;
+        }
+        pool.grant_access((&here).into()).unwrap();
+        let buffer = DeviceBuffer::<u32>::uninit_in(&pool, &stream, 64).unwrap();
+        fill(&stream, buffer.cu_deviceptr(), 9).unwrap();
+        assert_eq!(buffer.to_host_vec(&stream).unwrap(), [9; 64]);
+    }
 }

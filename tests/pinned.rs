@@ -274,3 +274,12 @@ fn captured_copies_are_part_of_the_graph() {
     drop((exec, graph));
     assert_eq!(result.as_slice().unwrap(), [1, 2, 3]);
 }
+
+#[test]
+fn what_a_device_may_only_read_is_not_pinned() {
+    let context = stream().context().clone();
+    let error = PinnedBuffer::register(&context, vec![1u32; 4], RegisterFlags::READ_ONLY).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Inaccessible(_)), "{error}");
+    let error = context.with_registered(&mut [1u32; 4], RegisterFlags::READ_ONLY, |_| Ok(())).unwrap_err();
+    assert!(error.to_string().contains("help: omit the flag"), "{error}");
+}

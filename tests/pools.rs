@@ -86,8 +86,8 @@ fn attributes_are_kept() {
     }
     let device = MemoryLocation::from(stream.context());
     assert_eq!(pool.access(device).unwrap(), MemoryAccess::ReadWrite);
-    pool.set_access(device, MemoryAccess::ReadWrite).unwrap();
-    assert!(pool.set_access(MemoryLocation::Device(99), MemoryAccess::Read).is_err());
+    pool.grant_access(device).unwrap();
+    assert!(pool.grant_access(MemoryLocation::Device(99)).is_err());
 }
 
 #[test]

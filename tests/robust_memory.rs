@@ -56,7 +56,7 @@ fn pools(ctx: &CudaContext) -> Result<(), Error> {
     default.release_threshold()?;
     let pool = MemoryPool::new(ctx, PoolOptions::default())?;
     pool.set_release_threshold(1 << 20)?;
-    pool.set_access(MemoryLocation::from(ctx), MemoryAccess::ReadWrite)?;
+    pool.grant_access(MemoryLocation::from(ctx))?;
     pool.access(MemoryLocation::from(ctx))?;
     let mut a = DeviceBuffer::<u32>::uninit_in(&pool, &stream, N)?;
     let mut b = DeviceBuffer::<u32>::uninit_in(&pool, &stream, N)?;

@@ -173,3 +173,32 @@ fn a_buffer_grows_where_it_is() {
     assert!(matches!(error.kind(), ErrorKind::Mapping(_)), "{error}");
     assert_eq!(buffer.len(), 3 * part);
 }
+
+/// A safe kernel that got it would fault.
+#[test]
+fn memory_that_kernels_may_not_use_becomes_no_buffer() {
+    let stream = stream();
+    let context = stream.context();
+    let part = granularity(context);
+    let addresses = VirtualReservation::new(context, part, 0).unwrap();
+    for (access, words) in
+        [(None, "has no access to the mapping"), (Some(MemoryAccess::Read), "has read access to")]
+    {
+        let mapping = Mapping::new(&addresses, 0, &memory(context, 1)).unwrap();
+        if let Some(access) = access
+            && mapping.set_access(context.into(), access).is_err()
+        {
+            cuda_harness::skipped("this driver grants no read access alone");
+            continue;
+        }
+        let error = DeviceBuffer::<u32>::from_mapping(mapping, 4).unwrap_err();
+        assert!(
+            matches!(error.kind(), ErrorKind::Inaccessible(_)) && error.to_string().contains(words),
+            "{error}"
+        );
+    }
+    // Nothing is left: the same addresses serve again.
+    let mapping = Mapping::new(&addresses, 0, &memory(context, 1)).unwrap();
+    mapping.set_access(context.into(), MemoryAccess::ReadWrite).unwrap();
+    assert_eq!(DeviceBuffer::<u32>::from_mapping(mapping, 4).unwrap().len(), 4);
+}

@@ -10,7 +10,7 @@ use super::device::ContextMismatch;
 use super::driver::{DriverError, NoDriver};
 use super::images::{CompilerLog, KernelNotFound, ModuleNotFound};
 use super::launch::{AttributeError, LaunchError};
-use super::memory::{AliasedMemory, AlignmentError, HostAccess};
+use super::memory::{AliasedMemory, AlignmentError, HostAccess, InaccessibleMemory};
 use super::region::LengthMismatch;
 use super::state::{FaultError, ForkError, NotInCapture, StalledSubmission};
 
@@ -176,6 +176,9 @@ pub enum ErrorKind {
     /// Memory that another buffer owns or may own.
     #[error(transparent)]
     Aliased(#[from] AliasedMemory),
+    /// Memory that a device cannot both read and write.
+    #[error(transparent)]
+    Inaccessible(#[from] InaccessibleMemory),
     /// None of the images of a typed module fits the device.
     #[cfg(feature = "macros")]
     #[error(transparent)]

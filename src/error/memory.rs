@@ -39,6 +39,25 @@ pub struct AlignmentError {
     pub help: &'static str,
 }
 
+/// Memory that a device cannot both read and write, as kernels and copies may.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+#[error(
+    "{call}: device {device} has {access} to {memory}, but kernels may read and write it\n  help: {help}"
+)]
+pub struct InaccessibleMemory {
+    /// The driver call that was made, or would have been.
+    pub call: &'static str,
+    /// What it is: "the mapping", "memory of the pool".
+    pub memory: &'static str,
+    /// The device's ordinal.
+    pub device: i32,
+    /// What the device may do: "no access" or "read access".
+    pub access: &'static str,
+    /// What to do.
+    pub help: &'static str,
+}
+
 /// Memory that another buffer already owns, or may own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]

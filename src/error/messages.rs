@@ -347,6 +347,9 @@ fn memory(list: &mut List) {
     list.add(AlignmentError { call: "cuMemAllocPitch_v2", address: 0x7f02, element: "u32", align: 4, help });
     list.add(AliasedMemory::Mapped { address: 0x7f00, bytes: 4096 });
     list.add(AliasedMemory::Multicast { address: 0x7f00 });
+    let (call, memory, access) = ("cuMemGetAccess", "the mapping", "no access");
+    let help = "grant it access with `Mapping::set_access` first";
+    list.add(InaccessibleMemory { call, memory, device: 1, access, help });
     list.add(DlPackError { what: "element type", wanted: text("f32"), found: text("f64") });
     let help = "ask `granularity` first";
     list.add(MappingError { what: "map", offset: 100, bytes: 50, limit: 4096, granularity: 4096, help });

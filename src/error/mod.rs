@@ -55,7 +55,7 @@ pub use launch::{AttributeError, Axis, LaunchError};
 pub use memory::DlPackError;
 #[cfg(feature = "virtual-memory")]
 pub use memory::MappingError;
-pub use memory::{AliasedMemory, AlignmentError, HostAccess};
+pub use memory::{AliasedMemory, AlignmentError, HostAccess, InaccessibleMemory};
 pub use module::{GlobalError, Unsupported};
 #[cfg(feature = "async")]
 pub use operation::OperationError;

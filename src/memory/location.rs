@@ -5,6 +5,7 @@
 use cuda_driver_sys::{CUmemLocation, CUmemLocation__bindgen_ty_1, CUmemLocationType as L};
 
 use crate::driver::CudaContext;
+use crate::error::{Error, ErrorKind, InaccessibleMemory};
 
 /// A device, or the host (`CUmemLocation`).
 ///
@@ -123,6 +124,22 @@ impl MemoryAccess {
             F::CU_MEM_ACCESS_FLAGS_PROT_READWRITE => Self::ReadWrite,
             other => Self::Other(other.0),
         }
+    }
+
+    /// An error unless the context's device may read and write memory that it has this access to.
+    pub(super) fn allows_kernels(
+        self,
+        context: &CudaContext,
+        (call, memory, help): (&'static str, &'static str, &'static str),
+    ) -> Result<(), Error> {
+        let access = match self {
+            // Of what only newer drivers know, nothing is known.
+            Self::ReadWrite | Self::Other(_) => return Ok(()),
+            Self::Read => "read access",
+            Self::None => "no access",
+        };
+        let device = context.raw_device();
+        Err(ErrorKind::from(InaccessibleMemory { call, memory, device, access, help }).into())
     }
 
     /// The description that the driver takes.

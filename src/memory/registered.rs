@@ -9,6 +9,7 @@ use std::thread;
 
 use super::allocation::{Allocation, Origin};
 use super::device_copy::DeviceCopy;
+use super::location::MemoryAccess;
 use super::pinned::PinnedBuffer;
 use super::pinned::view::PinnedViewMut;
 use crate::driver::{CudaContext, forbid_here};
@@ -25,7 +26,7 @@ flags! {
         const DEVICE_MAP = 2;
         /// The memory belongs to another device on the bus (I/O memory).
         const IO_MEMORY = 4;
-        /// The device only reads the memory: for read-only pages.
+        /// The device only reads the memory: for read-only pages. Refused, since a buffer's copies and kernels may write it.
         const READ_ONLY = 8;
         // Flags of newer drivers pass through.
         const _ = !0;
@@ -56,6 +57,11 @@ impl Registration {
         bytes: usize,
         flags: RegisterFlags,
     ) -> Result<Self, Error> {
+        if flags.contains(RegisterFlags::READ_ONLY) {
+            let help = "omit the flag: a program that has the elements as `Vec` or `&mut` can write them";
+            let what = ("cuMemHostRegister", "memory registered as `READ_ONLY`", help);
+            MemoryAccess::Read.allows_kernels(context, what)?;
+        }
         context.make(
             "cuMemHostRegister",
             || format!("{bytes} bytes at {start:p}, flags {flags:?}"),
@@ -112,8 +118,8 @@ impl<T: DeviceCopy + Send + Sync> PinnedBuffer<T> {
     ///
     /// # Errors
     /// `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` if one of its pages is already registered,
-    /// `CUDA_ERROR_INVALID_VALUE` if the driver allocated it, or any error returned by the driver; the vector is freed
-    /// then.
+    /// `CUDA_ERROR_INVALID_VALUE` if the driver allocated it, [`ErrorKind::Inaccessible`](crate::ErrorKind::Inaccessible) for
+    /// [`RegisterFlags::READ_ONLY`], or any error returned by the driver; the vector is freed then.
     #[doc(alias = "cuMemHostRegister", alias = "cuMemHostUnregister")]
     pub fn register(
         context: &CudaContext,

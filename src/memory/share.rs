@@ -122,7 +122,7 @@ impl MemoryPool {
                 })
             },
             // SAFETY: 1: the pool was just opened, by this context's driver; its number is in this function alone.
-            |raw| unsafe { Self::made(context, raw) },
+            |raw| unsafe { Self::made(context, raw, false) },
         )
     }
 

@@ -5,6 +5,7 @@
 use cuda_driver_sys::CUmemPool_attribute as A;
 
 use super::MemoryPool;
+use crate::driver::CudaContext;
 use crate::error::Error;
 use crate::memory::location::{MemoryAccess, MemoryLocation};
 
@@ -188,13 +189,27 @@ impl MemoryPool {
         Ok(MemoryAccess::from_raw(flags))
     }
 
-    /// Grants a device access to the pool's memory, including existing allocations, or revokes it; the devices must be
-    /// able to access each other. Driver call: `cuMemPoolSetAccess`.
+    /// Lets a device read and write the pool's memory, including existing allocations; the devices must be able to access each
+    /// other. Driver call: `cuMemPoolSetAccess`.
     ///
     /// # Errors
     /// Any error returned by the driver; the pool's own device always has access.
     #[doc(alias = "cuMemPoolSetAccess")]
-    pub fn set_access(&self, location: MemoryLocation, access: MemoryAccess) -> Result<(), Error> {
+    pub fn grant_access(&self, location: MemoryLocation) -> Result<(), Error> {
+        // SAFETY: 1: nothing is taken away.
+        unsafe { self.set_access(location, MemoryAccess::ReadWrite) }
+    }
+
+    /// Sets what a device may do with the pool's memory, including existing allocations. Driver call: `cuMemPoolSetAccess`.
+    ///
+    /// # Safety
+    /// 1. From now on the device uses no memory of the pool, including existing buffers, in a way that it may not: a kernel that does so
+    ///    faults, and CUDA is unusable in the process from then on.
+    ///
+    /// # Errors
+    /// Those of [`grant_access`](Self::grant_access).
+    #[doc(alias = "cuMemPoolSetAccess")]
+    pub unsafe fn set_access(&self, location: MemoryLocation, access: MemoryAccess) -> Result<(), Error> {
         let description = access.of(location);
         // SAFETY: the pool lives as long as this handle (`PoolInner::raw`); there is one description, as is said, a local that outlives
         // the call.
@@ -203,6 +218,17 @@ impl MemoryPool {
             || format!("{access:?} for {location:?}"),
             |driver| unsafe { driver.cuMemPoolSetAccess(self.raw(), &description, 1) },
         )
+    }
+
+    /// An error unless the context's device may read and write the pool's memory.
+    pub(super) fn is_accessible_to(&self, context: &CudaContext) -> Result<(), Error> {
+        const HELP: &str =
+            "grant it access with `MemoryPool::grant_access` first, or use a stream of the pool's device";
+        if self.inner.is_local && self.context().raw_device() == context.raw_device() {
+            return Ok(());
+        }
+        let access = self.access(context.into())?;
+        access.allows_kernels(context, ("cuMemPoolGetAccess", "memory of the pool", HELP))
     }
 
     /// `V` is the type that the attribute has.

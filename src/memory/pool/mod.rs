@@ -76,6 +76,8 @@ struct PoolInner {
     raw: CUmemoryPool,
     context: CudaContext,
     owned: bool,
+    /// Whether its memory is on the context's device, which always has access.
+    is_local: bool,
 }
 
 // SAFETY: a CUmemoryPool may be used from every thread: of what a driver makes, its documents except graphs alone
@@ -114,22 +116,23 @@ impl MemoryPool {
             gpuDirectRDMACapable: 0,
             reserved: [0; 53],
         };
+        let is_local = options.location.is_none_or(|location| location == context.into());
         context.make(
             "cuMemPoolCreate",
             || format!("{options:?}"),
             // SAFETY: all members of the properties are set; they and the place outlive the call.
             |driver, raw| unsafe { driver.cuMemPoolCreate(raw, &properties) },
             // SAFETY: 1: the pool was just made, by this context's driver; its number is in this function alone.
-            |raw| unsafe { Self::made(context, raw) },
+            |raw| unsafe { Self::made(context, raw, is_local) },
         )
     }
 
-    /// A pool that is this crate's to destroy.
+    /// A pool that is this crate's to destroy; `is_local` if its memory is certain to be on the context's device.
     ///
     /// # Safety
     /// 1. `raw` is a live pool of `context`'s driver, and nothing else destroys it.
-    pub(super) unsafe fn made(context: &CudaContext, raw: CUmemoryPool) -> Self {
-        Self { inner: Arc::new(PoolInner { raw, context: context.clone(), owned: true }) }
+    pub(super) unsafe fn made(context: &CudaContext, raw: CUmemoryPool, is_local: bool) -> Self {
+        Self { inner: Arc::new(PoolInner { raw, context: context.clone(), owned: true, is_local }) }
     }
 
     /// The default pool of the context's device.
@@ -185,7 +188,7 @@ impl MemoryPool {
     /// # Safety
     /// 1. `raw` is a live pool of the context's device, and outlives all clones of the result and all buffers from them.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUmemoryPool) -> Self {
-        Self { inner: Arc::new(PoolInner { raw, context: context.clone(), owned: false }) }
+        Self { inner: Arc::new(PoolInner { raw, context: context.clone(), owned: false, is_local: true }) }
     }
 
     /// The raw pool, valid as long as a handle to it lives.
@@ -274,8 +277,8 @@ impl MemoryPool {
 impl<T: DeviceCopy> DeviceBuffer<T> {
     /// Allocates `len` uninitialised elements from `pool`, in stream order on `stream`.
     ///
-    /// The pool may belong to another device that the stream's device can access. Driver call:
-    /// `cuMemAllocFromPoolAsync`; none for an empty buffer.
+    /// The pool's memory may be on another device, if the stream's device has been granted access ([`MemoryPool::grant_access`]).
+    /// Driver call: `cuMemAllocFromPoolAsync`, and `cuMemPoolGetAccess` before it for such a pool; none for an empty buffer.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, DeviceBuffer};
@@ -290,7 +293,8 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     ///
     /// # Errors
     /// [`Error::is_out_of_memory`], also if the pool has reached its limit; the pool is of another driver; the stream
-    /// captures; [`Error::is_misaligned`] as for [`DeviceBuffer::uninit`]; or any error returned by the driver.
+    /// is being captured; [`ErrorKind::Inaccessible`](crate::ErrorKind::Inaccessible) if the stream's device may not read and write the
+    /// pool's memory; [`Error::is_misaligned`] as for [`DeviceBuffer::uninit`]; or any error returned by the driver.
     #[doc(alias = "cuMemAllocFromPoolAsync")]
     pub fn uninit_in(pool: &MemoryPool, stream: &CudaStream, len: usize) -> Result<Self, Error> {
         let bytes = byte_len::<T>(len)?;
@@ -300,6 +304,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
             return Ok(Self::from_allocation(len, 0, Allocation::empty(context)));
         }
         stream.refuse_in_capture("cuMemAllocFromPoolAsync")?;
+        pool.is_accessible_to(context)?;
         let allocation = context.make(
             "cuMemAllocFromPoolAsync",
             || format!("{bytes} bytes for {len} elements"),
@@ -346,7 +351,12 @@ impl PoolInner {
 impl Drop for PoolInner {
     fn drop(&mut self) {
         end_or_try_again(self, Self::destroy, |pool| {
-            let rest = || Self { raw: pool.raw, context: pool.context.clone(), owned: true };
+            let rest = || Self {
+                raw: pool.raw,
+                context: pool.context.clone(),
+                owned: true,
+                is_local: pool.is_local,
+            };
             std::mem::take(&mut pool.owned).then(rest)
         });
     }

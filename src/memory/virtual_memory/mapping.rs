@@ -11,6 +11,8 @@ use crate::memory::buffer::{DeviceBuffer, byte_len};
 use crate::memory::device_copy::DeviceCopy;
 use crate::memory::location::{MemoryAccess, MemoryLocation};
 
+const GRANT: &str = "grant it access with `Mapping::set_access` first";
+
 /// Memory that is mapped at reserved addresses.
 ///
 /// It keeps both alive, so that they can be dropped in any order. Dropping the mapping waits for all work in the
@@ -149,12 +151,12 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// The first `len` elements of mapped memory, as a buffer that keeps the mapping alive.
     ///
     /// Only one buffer at a time owns the memory, even if it is mapped at several addresses;
-    /// [`DeviceBuffer::from_shared_mapping`] makes others. No driver call. The context's device must have been granted
-    /// access.
+    /// [`DeviceBuffer::from_shared_mapping`] makes others. Driver call: `cuMemGetAccess`.
     ///
     /// # Errors
     /// The mapping is too short, or misaligned for the elements; [`ErrorKind::Aliased`] if a buffer already owns the
-    /// memory, or it is a multicast object.
+    /// memory, or it is a multicast object; [`ErrorKind::Inaccessible`] if the device of the mapping's context has not been granted
+    /// access for reading and writing.
     pub fn from_mapping(mut mapping: Mapping, len: usize) -> Result<Self, Error> {
         mapping.claim = Some(mapping.memory.claim(mapping.address).map_err(ErrorKind::from)?);
         Self::of_mapping(mapping, len)
@@ -168,7 +170,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// 2. Memory that is bound to a multicast object stays bound as long as work uses it through that object.
     ///
     /// # Errors
-    /// The mapping is too short, or misaligned for the elements.
+    /// The mapping is too short, misaligned for the elements, or inaccessible to its context's device.
     pub unsafe fn from_shared_mapping(mapping: Mapping, len: usize) -> Result<Self, Error> {
         Self::of_mapping(mapping, len)
     }
@@ -182,6 +184,8 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
             return Err(ErrorKind::Length(mismatch).into());
         }
         let (address, context) = (mapping.address, mapping.context().clone());
+        let access = mapping.access((&context).into())?;
+        access.allows_kernels(&context, ("cuMemGetAccess", "the mapping", GRANT))?;
         // SAFETY: 1: the mapping has it, and unmaps it when it is dropped.
         let allocation = unsafe { Allocation::new(address, &context, Origin::Foreign(Box::new(mapping))) };
         Ok(Self::from_allocation(len, address, allocation))

@@ -4,6 +4,7 @@ use cuda_driver_sys::*;
 use std::sync::Arc;
 
 use super::change::UpdateRefusal;
+use super::device;
 use super::operation::Operation;
 use super::plan::Plan;
 use crate::driver::entry::{Out, Outcome, entries};
@@ -87,6 +88,12 @@ fn update(
             return Err(failure);
         }
     };
+    if exec.device.is_some()
+        && let Err(refusal) = device::check(call, &graph)
+    {
+        answer(UpdateRefusal::CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED, refusal.node, to_c(0));
+        return Err(failure);
+    }
     let mut inner = exec.inner();
     if let Err(difference) = inner.plan.check_update(&new) {
         answer(difference.why, to_c(difference.node), to_c(difference.from));

@@ -1,7 +1,7 @@
 //! Graphs that kernels launch (`tests/kernels/graph_launches.cu`): what runs, in which order, and what is refused, with the codes that an H200
 //! with driver 580 answered on 2026-11-30.
 //!
-//! On a GPU (`CUDA_LAUNCH_DRIVER=system`) they need the path of `libcudadevrt.a` in `CUDA_DEVICE_RUNTIME`.
+//! On a GPU (`CUDA_LAUNCH_DRIVER=system`) they need `lib64/libcudadevrt.a` in `CUDA_HOME`.
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 

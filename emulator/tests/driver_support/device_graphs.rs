@@ -63,8 +63,8 @@ fn library() -> Vec<u8> {
     if !on_system() {
         return b"!<arch>\ncuda_device_runtime.o/".to_vec();
     }
-    let path = std::env::var("CUDA_DEVICE_RUNTIME").expect("CUDA_DEVICE_RUNTIME, the path of libcudadevrt.a");
-    std::fs::read(path).unwrap()
+    let home = std::env::var("CUDA_HOME").expect("CUDA_HOME, where lib64/libcudadevrt.a is");
+    std::fs::read(format!("{home}/lib64/libcudadevrt.a")).unwrap()
 }
 
 impl Kernels {

@@ -161,6 +161,27 @@ fn an_environment_has_room_for_so_many() {
     }
 }
 
+/// What a graph's child launches beside itself counts for the graph.
+#[test]
+fn siblings_take_room_of_the_outer_environment() {
+    let kernels = Kernels::new();
+    let counter = kernels.zeros(1);
+    let many = |count: usize| -> Vec<_> {
+        (0..count).map(|_| kernels.on_device("count", values!(counter))).collect()
+    };
+    let (handles, codes) = (kernels.handles(&many(100)), kernels.zeros(131));
+    let at = |word: u64| codes + 4 * word;
+    let child =
+        kernels.on_device("launch_each", values!(kernels.handles(&many(30)), 30_u32, SIBLING, at(101)));
+    let launching = graph(&kernels.cuda);
+    let first = kernels.node(launching, &[], "launch_each", values!(handles, 100_u32, FORGET, codes));
+    let values = values!(kernels.handles(&[child]), 1_u32, FORGET, at(100));
+    kernels.node(launching, &[first], "launch_each", values);
+    kernels.run(kernels.instantiate(launching, 0));
+    assert_eq!(runs(&kernels.words(codes, 131)), [(0, 120), (REFUSED, 11)]);
+    assert_eq!(kernels.words(counter, 1), [119]);
+}
+
 #[test]
 fn a_graph_runs_once_at_a_time() {
     let kernels = Kernels::new();

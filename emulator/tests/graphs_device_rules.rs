@@ -190,14 +190,14 @@ fn flags_are_told_as_a_gpu_tells_them() {
     let kernels = Kernels::new();
     let cuda = &*kernels.cuda;
     let graph = kernels.graph("count", values!(kernels.zeros(1)));
-    let told = [0, 2, 4, 6, 12].map(|flags| instantiate(cuda, graph, flags).3);
-    assert_eq!(told, [Some(0), Some(0), Some(4), Some(4), Some(4)]);
+    let told = [0, 1, 2, 4, 6, 8, 9, 10, 12].map(|flags| instantiate(cuda, graph, flags).3.unwrap());
+    assert_eq!(told, [0, 1, 0, 4, 4, 0, 1, 0, 4]);
     assert_eq!(instantiate(cuda, graph, 5), (INVALID, BAD, null_mut(), None));
     let mut exec = null_mut();
     assert_eq!(unsafe { cuda.cuGraphInstantiateWithFlags(&mut exec, graph, 6) }, INVALID);
 }
 
-/// What kernels could not launch is no change of a graph that they can. Not tried on a GPU.
+/// What kernels could not launch is no change of a graph that they can.
 #[test]
 fn a_graph_for_kernels_stays_one() {
     let kernels = Kernels::new();
@@ -215,7 +215,7 @@ fn a_graph_for_kernels_stays_one() {
     let bad = kernels.node(other, &[], "launch_kernel", values!(memory));
     let code = unsafe { cuda.cuGraphExecUpdate(exec, other, &mut told) };
     assert_eq!(code, CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
-    assert_eq!(told.result, CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED);
+    assert_eq!(told.result, CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE);
     assert_eq!(told.errorNode, bad);
     kernels.run(exec);
     assert_eq!(kernels.words(memory, 2), [1, 0]);
@@ -279,6 +279,12 @@ fn what_is_no_graph_for_kernels_is_a_fault() {
     };
     let report = of(|kernels, counter| kernels.of_host("count", values!(counter)).addr() as u64);
     assert!(report.contains("CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH"), "{report}");
+    let report = fault(|kernels| {
+        let counter = kernels.zeros(4);
+        let exec = kernels.on_device("count", values!(counter));
+        (kernels.of_host("launch_below", values!(exec, counter + 4)), counter)
+    });
+    assert!(report.contains("by a kernel that is no node of a graph itself"), "{report}");
     let report = of(|_, counter| counter);
     assert!(report.contains("which is not an executable graph"), "{report}");
 }

@@ -320,7 +320,7 @@ impl GraphExec {
         Ok(())
     }
 
-    /// The flags that it was instantiated with, without `UPLOAD`.
+    /// The flags that it was instantiated with, without `UPLOAD`, and from a driver 580 without `USE_NODE_PRIORITY`.
     ///
     /// Driver call: `cuGraphExecGetFlags`, in drivers since CUDA 12.0.
     ///

@@ -87,6 +87,12 @@ extern "C" __global__ void launch_later(cudaGraphExec_t *graph, cudaStream_t to,
     codes[1] = cudaGraphLaunch(*graph, too);
 }
 
+// Launches a kernel that launches a graph, which only kernels of graphs can.
+extern "C" __global__ void launch_below(cudaGraphExec_t graph, unsigned *codes)
+{
+    launch_two<<<1, 1>>>(graph, cudaStreamGraphFireAndForget, graph, cudaStreamGraphTailLaunch, codes);
+}
+
 // A kernel that launches a kernel, which a graph that kernels launch cannot have.
 extern "C" __global__ void launch_kernel(unsigned *counter)
 {

@@ -135,8 +135,8 @@ fn instantiate(call: &Call, graph: CUgraph, flags: u64) -> Result<usize, Refusal
     }
     let handle = EXECS.reserve();
     let inner = Mutex::new(Inner { plan, last: None });
-    // Who asks is told neither that it was uploaded nor, of a graph for kernels, of priorities (H200).
-    let told = if for_kernels { DEVICE_LAUNCH } else { flags & !UPLOAD };
+    // Who asks is told neither that it was uploaded nor of priorities (H200).
+    let told = flags & both;
     let exec = Arc::new(Exec { handle, flags: told, device, inner });
     contents.exec = Some(Arc::downgrade(&exec));
     EXECS.insert(handle, exec);

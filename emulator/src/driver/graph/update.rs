@@ -91,7 +91,14 @@ fn update(
     if exec.device.is_some()
         && let Err(refusal) = device::check(call, &graph)
     {
-        answer(UpdateRefusal::CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED, refusal.node, to_c(0));
+        let node = call.node(refusal.node);
+        let is_kernel =
+            node.and_then(|node| node.look(|operation| Ok(operation.is_kernel()))).unwrap_or(false);
+        let why = match is_kernel {
+            true => UpdateRefusal::CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE,
+            false => UpdateRefusal::CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED,
+        };
+        answer(why, refusal.node, to_c(0));
         return Err(failure);
     }
     let mut inner = exec.inner();

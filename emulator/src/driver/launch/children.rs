@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::cluster::Request;
 use super::{begin, dimensions, has_registers};
 use crate::driver::device::attributes::attribute_of;
-use crate::driver::entry::{INVALID_VALUE, NOT_SUPPORTED, Outcome};
+use crate::driver::entry::{INVALID_VALUE, Outcome};
 use crate::driver::function::{Function, attributes, occupancy};
 use crate::driver::module::{MODULES, Module};
 use crate::driver::{slot, state};
@@ -117,9 +117,6 @@ fn place(function: &Arc<Function>, asked: &Asked) -> Outcome<Launch> {
     let cluster = Request::default().cluster(function, grid)?;
     has_registers(function, block)?;
     function.is_complete_for_kernels()?;
-    if function.kernel.launches_graphs() {
-        return Err(NOT_SUPPORTED);
-    }
     begin(function);
     let (cluster, dynamic_shared) = (cluster.unwrap_or([1; 3]), asked.dynamic_shared);
     Ok(Launch { grid, block, cluster, dynamic_shared, ..Launch::default() })

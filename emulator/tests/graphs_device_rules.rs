@@ -9,7 +9,7 @@ mod device_graphs;
 mod support;
 
 use cuda_driver_sys::*;
-use cuda_emulator::Instance;
+use cuda_emulator::{Instance, InstanceOptions};
 use device_graphs::*;
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
@@ -250,6 +250,27 @@ fn only_kernels_of_graphs_launch_graphs() {
     ok(launch(cuda, counter, kernels.stream, &mut [argument(&mut memory)]));
     ok(unsafe { cuda.cuStreamSynchronize(kernels.stream) });
     assert_eq!(kernels.words(memory, 1), [1], "all else goes on");
+}
+
+/// Undefined on a GPU.
+#[test]
+fn a_graph_of_another_device_or_without_its_kernel_is_refused() {
+    let instance = InstanceOptions::new().devices(2).start().unwrap();
+    let kernels = Kernels::of(&instance);
+    let cuda = &*kernels.cuda;
+    let (own, mut other) = (context(cuda), null_mut());
+    let gone = Kernels::of(&instance);
+    let memory = gone.zeros(1);
+    let unloaded = gone.on_device("count", values!(memory));
+    ok(unsafe { cuda.cuModuleUnload(gone.module) });
+    assert_eq!(kernels.launch_each(&[unloaded], FORGET), [REFUSED]);
+    ok(unsafe { cuda.cuDevicePrimaryCtxRetain(&mut other, 1) });
+    ok(unsafe { cuda.cuCtxSetCurrent(other) });
+    let there = Kernels::current(&gone.cuda);
+    let elsewhere = there.on_device("count", values!(there.zeros(1)));
+    ok(unsafe { cuda.cuCtxSetCurrent(own) });
+    assert_eq!(kernels.launch_each(&[elsewhere], FORGET), [REFUSED]);
+    assert_eq!(kernels.words(memory, 1), [0]);
 }
 
 /// Launches a graph on an emulator of the test's own; the fault that it ends with.

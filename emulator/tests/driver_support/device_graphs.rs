@@ -81,6 +81,11 @@ impl Kernels {
         Kernels::on(cuda)
     }
 
+    /// In the context that is current.
+    pub fn current(cuda: &Arc<Driver>) -> Kernels {
+        Kernels::on(Arc::clone(cuda))
+    }
+
     fn on(cuda: Arc<Driver>) -> Kernels {
         let (mut state, mut image, mut module) = (null_mut(), null_mut(), null_mut());
         let parts = [

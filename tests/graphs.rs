@@ -14,9 +14,8 @@ use cuda_launch::graph::{
 use cuda_launch::module::{JitOptions, LinkInput, Linker};
 use cuda_launch::sys::CUresult;
 use cuda_launch::{Attribute, CudaGraph, LaunchConfig, kernel_args};
-use graph_support::{Gpu, N, exec, graph_error, input};
+use graph_support::{Gpu, N, device_runtime, exec, graph_error, input};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -156,18 +155,6 @@ fn a_conditional_node_runs_the_graph_that_its_value_says() {
         assert_eq!(run(2, Branches::Switch(3)), [0, 0, 1]);
         assert_eq!(run(3, Branches::Switch(3)), [0, 0, 0]);
     }
-}
-
-/// The archive with the device's part of the CUDA runtime: of a toolkit, or of NVIDIA's wheel in a Python environment.
-fn device_runtime() -> Option<PathBuf> {
-    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let toolkits = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(variable);
-    let mut folders: Vec<_> = toolkits.flat_map(|home| [home.join("lib64"), home.join("lib")]).collect();
-    if let Some(environment) = variable("VIRTUAL_ENV") {
-        let pythons = std::fs::read_dir(environment.join("lib")).into_iter().flatten().flatten();
-        folders.extend(pythons.map(|python| python.path().join("site-packages/nvidia/cu13/lib")));
-    }
-    folders.into_iter().map(|folder| folder.join("libcudadevrt.a")).find(|file| file.is_file())
 }
 
 /// `decide`: adds one to `*p`, and sets the condition to whether it is below the limit.

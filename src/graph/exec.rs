@@ -26,7 +26,7 @@ flags! {
         const AUTO_FREE_ON_LAUNCH = 1;
         /// The graph is made ready on the device at once, on the legacy default stream, instead of at its first launch.
         const UPLOAD = 2;
-        /// Kernels can launch the graph (device-side launch).
+        /// Kernels can launch the graph, too: see [launches by kernels](GraphExec#launches-by-kernels).
         const DEVICE_LAUNCH = 4;
         /// Nodes run with the priority of their attribute instead of the stream's.
         const USE_NODE_PRIORITY = 8;
@@ -42,6 +42,17 @@ flags! {
 /// uses stays alive until it is done. Only if the last launch was on another thread's [per-thread
 /// stream](CudaContext::per_thread_stream), which has no handle here, does the drop wait for the context, and so does a
 /// change of a node.
+///
+/// # Launches by kernels
+///
+/// A graph that was instantiated with [`DEVICE_LAUNCH`](InstantiateFlags::DEVICE_LAUNCH) can be launched by kernels of other graphs, and by its
+/// own (`cudaGraphLaunch` in device code, which is linked with `libcudadevrt.a`). It has kernels that launch no kernels, copies between
+/// device memory and pinned memory, memsets, and graphs of these. A kernel gets [`raw`](Self::raw) as a number (`exec.raw() as u64`).
+///
+/// Kernels launch what was last [uploaded](Self::upload), or launched from here: a later [`update`](Self::update), or change of a node, needs
+/// another upload. The launch from here that it all began with is done when everything is that it led to. A graph that launches itself is
+/// ordered and kept alive like any other, until that has ended. Of other graphs that its kernels launch a launch knows nothing: they are
+/// part of what [`add_kernel`](CudaGraph::add_kernel) leaves to its caller.
 ///
 /// ```
 /// use cuda_launch::graph::InstantiateFlags;
@@ -69,6 +80,8 @@ pub struct GraphExec {
     changed: HashMap<GraphNode, Share>,
     /// The stream of the last launch; those of more where it is unknown which was the last.
     last: Vec<ThreadStream>,
+    /// Whether kernels can launch it, its own among them.
+    for_kernels: bool,
 }
 
 // SAFETY: a CUgraphExec may be used from every thread, one at a time ("Graph object thread safety"): what launches or
@@ -135,7 +148,8 @@ impl CudaGraph {
         let (family, share) = (self.family.clone(), table.share());
         drop(table);
         let table = self.table.clone();
-        Ok(GraphExec { raw, family, table, share, changed: HashMap::new(), last: Vec::new() })
+        let for_kernels = flags.contains(InstantiateFlags::DEVICE_LAUNCH);
+        Ok(GraphExec { raw, family, table, share, changed: HashMap::new(), last: Vec::new(), for_kernels })
     }
 }
 
@@ -306,7 +320,7 @@ impl GraphExec {
         Ok(())
     }
 
-    /// The flags that it was instantiated with, without `UPLOAD`.
+    /// The flags that it was instantiated with, without `UPLOAD`, and from a driver 580 without `USE_NODE_PRIORITY`.
     ///
     /// Driver call: `cuGraphExecGetFlags`, in drivers since CUDA 12.0.
     ///
@@ -333,7 +347,8 @@ impl GraphExec {
         self.raw
     }
 
-    /// Destroys the executable graph now, and reports any error; does not wait.
+    /// Destroys the executable graph now, and reports any error; does not wait. If kernels can launch it, it is destroyed when its last
+    /// launch is done.
     ///
     /// Driver call: `cuGraphExecDestroy`.
     ///
@@ -404,7 +419,14 @@ impl GraphExec {
         let mut owned = Owned { raw, context: self.context().clone() };
         // First: what a launch uses that still runs stays also where one of these calls unwinds.
         self.replace_all(Share::default());
-        let done = owned.destroy();
+        let done = if self.for_kernels && !self.last.is_empty() {
+            // A kernel of its own may launch it once more, until its last launch is done.
+            let owned: Keep = Arc::new(owned);
+            self.last.iter().for_each(|work| until_done(work, vec![owned.clone()]));
+            Ok(())
+        } else {
+            owned.destroy()
+        };
         sweep();
         done
     }
@@ -415,6 +437,11 @@ struct Owned {
     raw: CUgraphExec,
     context: CudaContext,
 }
+
+// SAFETY: a CUgraphExec may be used from every thread, one at a time ("Graph object thread safety"); this one's drop alone uses it.
+unsafe impl Send for Owned {}
+// SAFETY: nothing can be done with a shared reference.
+unsafe impl Sync for Owned {}
 
 impl Owned {
     fn destroy(&mut self) -> Result<(), Error> {
@@ -445,6 +472,7 @@ impl Drop for GraphExec {
                 share: std::mem::take(&mut self.share),
                 changed: std::mem::take(&mut self.changed),
                 last: std::mem::take(&mut self.last),
+                for_kernels: self.for_kernels,
             };
             return host_call::outside(move || drop(rest));
         }

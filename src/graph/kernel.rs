@@ -44,6 +44,11 @@ impl CudaGraph {
     ///    dependencies ([`remove_dependency`](CudaGraph::remove_dependency), [`Edge::PROGRAMMATIC`](super::Edge::PROGRAMMATIC))
     ///    are safe to call, and are not checked: the code that adds the kernel is responsible for what is done with the graph
     ///    afterwards, or must not rely on an order.
+    /// 2. If the kernel launches graphs (`cudaGraphLaunch`) other than its own: from the launch of this graph until that is done, with all
+    ///    that it led to, each of them exists, and is neither changed, uploaded nor launched by anybody else. Duty 1 holds for their
+    ///    kernels; the memory that their nodes use stays allocated, and nothing else uses what they write, or writes what they read,
+    ///    but what the device runtime orders before or after them. The driver knows nothing of that, nor does this crate: it
+    ///    neither keeps these graphs and their memory alive nor orders it. See [launches by kernels](super::GraphExec#launches-by-kernels).
     #[doc(alias = "cuGraphAddKernelNode")]
     pub unsafe fn add_kernel(
         &mut self,

@@ -466,7 +466,7 @@ fn launch_hint(
             ))
         }
         CUresult::CUDA_ERROR_NOT_SUPPORTED => {
-            Some("this driver or device cannot run the kernel with this configuration; nothing was launched, and the context is still usable".into())
+            Some("this driver or device cannot run the kernel with this configuration, or the kernel launches graphs, which only a graph's kernel can (`CudaGraph::add_kernel`); nothing was launched, and the context is still usable".into())
         }
         CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE => {
             Some("the device cannot run clusters of this shape with this block and shared memory".into())

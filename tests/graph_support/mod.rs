@@ -9,8 +9,21 @@ use cuda_launch::{
     CudaContext, CudaFunction, CudaGraph, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig,
     kernel_args,
 };
+use std::path::PathBuf;
 
 pub const N: usize = 1000;
+
+/// The archive with the device's part of the CUDA runtime: of a toolkit, or of NVIDIA's wheel in a Python environment.
+pub fn device_runtime() -> Option<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let toolkits = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(variable);
+    let mut folders: Vec<_> = toolkits.flat_map(|home| [home.join("lib64"), home.join("lib")]).collect();
+    if let Some(environment) = variable("VIRTUAL_ENV") {
+        let pythons = std::fs::read_dir(environment.join("lib")).into_iter().flatten().flatten();
+        folders.extend(pythons.map(|python| python.path().join("site-packages/nvidia/cu13/lib")));
+    }
+    folders.into_iter().map(|folder| folder.join("libcudadevrt.a")).find(|file| file.is_file())
+}
 
 pub struct Gpu {
     pub ctx: CudaContext,

@@ -29,6 +29,7 @@ const SOMEWHERE: &[(&str, &str)] = &[
     ("cuda-emulator", "EXACTNESS.md"),
     ("cuda-emulator", "src/driver/module/device_copies.ptx"),
     ("cuda-emulator", "src/driver/module/device_errors.ptx"),
+    ("cuda-emulator", "src/driver/module/device_graphs.ptx"),
     ("cuda-emulator", "src/driver/module/device_launches.ptx"),
     ("cuda-emulator", "src/driver/module/device_queries.ptx"),
     ("cuda-emulator", "src/driver/module/device_runtime.ptx"),

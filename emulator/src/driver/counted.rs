@@ -38,6 +38,13 @@ impl Deref for Counted {
     }
 }
 
+impl Clone for Counted {
+    fn clone(&self) -> Counted {
+        *lock(&self.0.open) += 1;
+        Counted(Arc::clone(&self.0))
+    }
+}
+
 impl Drop for Counted {
     fn drop(&mut self) {
         *lock(&self.0.open) -= 1;

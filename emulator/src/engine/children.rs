@@ -62,8 +62,8 @@ pub fn run_until(
         let ran = grid::run(kernel, launch, &memory, workers, ends, deadline, Some(&runtime))?;
         debug_assert!(ends.is_unwanted() || runtime.has_no_errors(), "errors go with their blocks");
         stats.instructions += ran.instructions;
-        // Who looks on counts the blocks of the launch from the host.
-        ends.progress = None;
+        // Who looks on counts the blocks of the launch from the host, which alone is a graph's node.
+        (ends.progress, ends.graphs) = (None, None);
         blocks = launch.grid.into_iter().fold(1, u32::wrapping_mul).wrapping_add(blocks);
         family = runtime.take_family();
         let [ordinary, tail] = runtime.end(&memory, &child.kernel.name);

@@ -280,6 +280,8 @@ pub(crate) enum Extern {
     AssertFail,
     /// `void cudaGraphSetConditional(unsigned long long, unsigned)`
     SetConditional,
+    /// `unsigned (void *graph, void *stream)`: what `driver/module/device_graphs.ptx` makes `cudaGraphLaunch` of.
+    GraphLaunch,
     /// `void *malloc(size_t)`
     Malloc,
     /// `void free(void *)`
@@ -394,6 +396,7 @@ impl Extern {
             "vprintf" => Some(Extern::Vprintf),
             "__assertfail" => Some(Extern::AssertFail),
             "cudaGraphSetConditional" => Some(Extern::SetConditional),
+            "__cudaEmulatorGraphLaunch" => Some(Extern::GraphLaunch),
             "malloc" => Some(Extern::Malloc),
             "free" => Some(Extern::Free),
             _ => DeviceRuntime::from_name(name).map(Extern::Runtime),

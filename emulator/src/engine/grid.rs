@@ -66,6 +66,7 @@ pub(super) fn run(
         deadline,
         undo: schedule::undo_of(kernel, memory),
         runtime,
+        graphs: ends.graphs,
         grid_id: LAUNCHES.fetch_add(1, Relaxed),
     };
     let _environment = FloatEnvironment::standard();

@@ -50,6 +50,8 @@ pub struct Kernel {
     pub(super) allocates: bool,
     /// Whether it can reach what the device runtime launches kernels with.
     pub(super) launches: bool,
+    /// Whether it can reach what launches graphs.
+    pub(super) launches_graphs: bool,
     /// Instructions that access memory.
     pub(super) sites: u32,
     /// Shapes of addresses that loads remember for each other.
@@ -91,6 +93,11 @@ impl Kernel {
     /// Whether it can reach what launches kernels.
     pub fn launches_kernels(&self) -> bool {
         self.launches
+    }
+
+    /// Whether it can reach what launches graphs.
+    pub fn launches_graphs(&self) -> bool {
+        self.launches_graphs
     }
 
     /// The instructions that would stop the kernel if a thread reached them, because this engine lacks them: line in

@@ -150,6 +150,15 @@ pub trait Launcher: Sync + fmt::Debug {
     fn answer(&self, question: Question) -> Result<u64, u32>;
 }
 
+/// Who launches graphs for the kernels of a graph.
+pub trait GraphLauncher: Sync + fmt::Debug {
+    /// The handle of the graph that the kernel is in; 0 if kernels cannot launch that one.
+    fn current(&self) -> u64;
+
+    /// Launches a graph to a stream: a number of `cudaError_t`, 0 if it is launched. What is wrong with a handle that is a fault.
+    fn launch(&self, exec: u64, stream: u64) -> Result<u32, String>;
+}
+
 /// What ends a launch before its threads do, and who looks on.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RunControl<'e> {
@@ -161,6 +170,8 @@ pub struct RunControl<'e> {
     pub progress: Option<&'e Progress>,
     /// Who knows the kernels that kernels launch; without it there are none.
     pub launcher: Option<&'e dyn Launcher>,
+    /// Who launches graphs for it, if it is in a graph.
+    pub graphs: Option<&'e dyn GraphLauncher>,
 }
 
 impl RunControl<'_> {

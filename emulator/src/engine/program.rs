@@ -124,7 +124,10 @@ impl Program {
                 && !["sust.", "sured."].iter().any(|name| self.image.text.contains(name))
                 && !self.image.externs.iter().any(|name| {
                     let known = Extern::from_name(name);
-                    matches!(known, Some(Extern::Malloc | Extern::Free | Extern::Runtime(_)))
+                    matches!(
+                        known,
+                        Some(Extern::Malloc | Extern::Free | Extern::GraphLaunch | Extern::Runtime(_))
+                    )
                 }),
         }
     }

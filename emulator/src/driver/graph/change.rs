@@ -4,9 +4,9 @@ use cuda_driver_sys::*;
 use std::ffi::c_uint;
 use std::sync::Arc;
 
-use super::kernel;
 use super::operation::Operation;
 use super::plan::{Plan, Step};
+use super::{device, kernel};
 use crate::driver::context::current::living;
 use crate::driver::entry::{INVALID_VALUE, In, Out, Outcome, entries};
 use crate::driver::state::Call;
@@ -83,8 +83,12 @@ pub(super) fn replace<O: Into<Operation>>(
     node: CUgraphNode,
     make: impl FnOnce(&Operation) -> Outcome<O>,
 ) -> Outcome {
+    let (for_kernels, state) = (call.exec(exec)?.device.is_some(), call.state()?);
     change(call, exec, node, |step| {
         let new = make(&step.operation)?.into();
+        if for_kernels && !new.is_for_devices(state) {
+            return Err(INVALID_VALUE);
+        }
         step.operation.check_change(&new).map_err(|_| INVALID_VALUE)?;
         step.operation = new;
         Ok(())
@@ -150,7 +154,11 @@ fn set_host(
 
 /// The child must have the same shape as the one that the node has.
 pub(super) fn set_child(call: &Call, exec: CUgraphExec, node: CUgraphNode, child: CUgraph) -> Outcome {
-    let mut new = Plan::of(&*call.graph(child)?).map_err(|_| INVALID_VALUE)?;
+    let graph = call.graph(child)?;
+    if call.exec(exec)?.device.is_some() {
+        device::check(call, &graph).map_err(|refusal| refusal.code)?;
+    }
+    let mut new = Plan::of(&graph).map_err(|_| INVALID_VALUE)?;
     change(call, exec, node, |step| {
         let (Operation::Child(_), Some(plan)) = (&step.operation, step.inner.first_mut()) else {
             return Err(INVALID_VALUE);

@@ -4,18 +4,20 @@ use cuda_driver_sys::*;
 use std::ffi::c_ulonglong;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use super::device::OnDevice;
+use super::environment::{HostLaunch, Start};
 use super::operation::Operation;
 use super::plan::{Circle, Plan};
-use super::{Graph, Node, memory};
+use super::{Graph, Node, device, environment, memory};
 use crate::driver::counted::counted;
 use crate::driver::entry::{INVALID_VALUE, Out, Outcome, entries};
 use crate::driver::handles::{Handles, to_c};
 use crate::driver::queue::{Completion, Job};
 use crate::driver::since::known_flags;
-use crate::driver::slot::{PerSlot, per_slot};
+use crate::driver::slot::{self, PerSlot, per_slot};
 use crate::driver::state::{Call, lock};
+use crate::driver::work::Work;
 use crate::driver::work::memory::Free;
-use crate::driver::work::{Turn, Work};
 
 entries! {
     cuGraphInstantiateWithFlags(exec: *mut CUgraphExec, graph: CUgraph, flags: c_ulonglong) = instantiate_with_flags;
@@ -28,7 +30,11 @@ entries! {
 
 /// An executable graph.
 pub(in crate::driver) struct Exec {
+    /// What the program calls it, in kernels, too.
+    pub(super) handle: usize,
     flags: u64,
+    /// Where kernels can launch it.
+    pub(super) device: Option<OnDevice>,
     inner: Mutex<Inner>,
 }
 
@@ -63,10 +69,10 @@ impl Call {
 }
 
 /// Why a graph could not be instantiated.
-struct Refusal {
-    code: CUresult,
-    result: CUgraphInstantiateResult,
-    node: CUgraphNode,
+pub(super) struct Refusal {
+    pub(super) code: CUresult,
+    pub(super) result: CUgraphInstantiateResult,
+    pub(super) node: CUgraphNode,
 }
 
 impl From<CUresult> for Refusal {
@@ -114,13 +120,10 @@ fn instantiate(call: &Call, graph: CUgraph, flags: u64) -> Result<usize, Refusal
     if flags & !KNOWN_FLAGS != 0 || flags & both == both {
         return Err(INVALID_VALUE.into());
     }
-    if flags & DEVICE_LAUNCH != 0 {
-        // Kernels cannot launch graphs here.
-        let result = CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED;
-        return Err(Refusal { code: CUresult::CUDA_ERROR_NOT_SUPPORTED, result, node: to_c(0) });
-    }
     check(&graph)?;
     let plan = Arc::new(Plan::of(&graph)?);
+    let for_kernels = flags & DEVICE_LAUNCH != 0;
+    let device = if for_kernels { Some(OnDevice::new(device::check(call, &graph)?)) } else { None };
     let mut contents = graph.contents();
     let is_memory = |node: &Node| {
         matches!(node.operation, Operation::Work(Work::Alloc(_) | Work::Free(Free::OfGraph(_))))
@@ -132,7 +135,9 @@ fn instantiate(call: &Call, graph: CUgraph, flags: u64) -> Result<usize, Refusal
     }
     let handle = EXECS.reserve();
     let inner = Mutex::new(Inner { plan, last: None });
-    let exec = Arc::new(Exec { flags, inner });
+    // Who asks is told neither that it was uploaded nor of priorities (H200).
+    let told = flags & both;
+    let exec = Arc::new(Exec { handle, flags: told, device, inner });
     contents.exec = Some(Arc::downgrade(&exec));
     EXECS.insert(handle, exec);
     Ok(handle)
@@ -199,11 +204,14 @@ fn launch(call: &Call, exec: CUgraphExec, stream: CUstream) -> Outcome {
     let operations = plan.operations();
     let freed = memory::launch(&operations, exec.flags & AUTO_FREE != 0)?;
     let calls = operations.iter().any(|operation| matches!(operation, Operation::Work(Work::Host(_))));
-    let (points, counted) = (Some(plan.points()), counted());
-    let turn = Turn { state: state.clone(), stream: stream.handle, caller: None, points, counted };
+    let (points, counted) = (plan.points(), counted());
+    let (state, slot) = (state.clone(), slot::current());
+    let launch = HostLaunch { state, stream: stream.handle, slot, counted };
+    let own = Arc::clone(&exec);
     let run = move || {
-        plan.begin();
-        let outcome = plan.run(&turn);
+        let claim = own.claim_for_host();
+        own.set_uploaded(&plan);
+        let outcome = environment::run(launch, Start { exec: own, plan, points, claim });
         drop(freed);
         outcome
     };
@@ -213,10 +221,20 @@ fn launch(call: &Call, exec: CUgraphExec, stream: CUstream) -> Outcome {
     Ok(())
 }
 
-/// There is nowhere to upload to: it takes its turn in the stream, as on a GPU, and from now on the memory that launches need is counted.
+/// It takes its turn in the stream, behind earlier launches, as on a GPU, and from now on the memory that launches need is counted. Where
+/// kernels can launch the graph, they launch it as it is then.
 fn upload(call: &Call, exec: CUgraphExec, stream: CUstream) -> Outcome {
-    let stream = call.stream(stream)?;
-    let plan = Arc::clone(&call.exec(exec)?.inner().plan);
-    memory::take(&plan.operations());
-    stream.give_apart(None, Job::Point).map(|_| ())
+    let (stream, exec) = (call.stream(stream)?, call.exec(exec)?);
+    stream.outside()?;
+    stream.wait_for_room();
+    let inner = exec.inner();
+    memory::take(&inner.plan.operations());
+    let own = Arc::clone(&exec);
+    let run = move || {
+        let plan = Arc::clone(&own.inner().plan);
+        own.set_uploaded(&plan);
+        Ok(())
+    };
+    let job = if exec.device.is_some() { Job::Run(Box::new(run)) } else { Job::Point };
+    stream.give_apart_now(inner.last.clone(), job).map(|_| ())
 }

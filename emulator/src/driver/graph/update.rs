@@ -4,6 +4,7 @@ use cuda_driver_sys::*;
 use std::sync::Arc;
 
 use super::change::UpdateRefusal;
+use super::device;
 use super::operation::Operation;
 use super::plan::Plan;
 use crate::driver::entry::{Out, Outcome, entries};
@@ -87,6 +88,19 @@ fn update(
             return Err(failure);
         }
     };
+    if exec.device.is_some()
+        && let Err(refusal) = device::check(call, &graph)
+    {
+        let node = call.node(refusal.node);
+        let is_kernel =
+            node.and_then(|node| node.look(|operation| Ok(operation.is_kernel()))).unwrap_or(false);
+        let why = match is_kernel {
+            true => UpdateRefusal::CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE,
+            false => UpdateRefusal::CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED,
+        };
+        answer(why, refusal.node, to_c(0));
+        return Err(failure);
+    }
     let mut inner = exec.inner();
     if let Err(difference) = inner.plan.check_update(&new) {
         answer(difference.why, to_c(difference.node), to_c(difference.from));

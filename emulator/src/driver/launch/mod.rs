@@ -10,8 +10,9 @@ use std::ffi::{c_uint, c_void};
 use std::sync::Arc;
 
 use super::device::MULTIPROCESSORS;
-use super::entry::{INVALID_HANDLE, INVALID_VALUE, In, Outcome, entries};
+use super::entry::{INVALID_HANDLE, INVALID_VALUE, In, NOT_SUPPORTED, Outcome, entries};
 use super::function::Function;
+use super::logs;
 use super::module::library::resolve;
 use super::state::Call;
 use super::stream::{Pace, Stream};
@@ -120,9 +121,16 @@ fn objects(call: &Call, stream: CUstream, function: CUfunction) -> Outcome<(Arc<
 
 /// Gives the kernel to the stream.
 fn submit(call: &Call, stream: &Arc<Stream>, function: &Arc<Function>, mut asked: Asked<'_>) -> Outcome {
-    stream.is_recording()?;
+    let recorded = stream.is_recording()?;
     let events = std::mem::take(&mut asked.request.events);
     let kernel = Work::Kernel(prepare(function, &mut asked)?);
+    if function.kernel.launches_graphs() && !recorded {
+        logs::because(format!(
+            "kernel `{}` calls cudaGraphLaunch, and only a graph's kernel can launch graphs: make it a node",
+            function.kernel.name
+        ));
+        return Err(NOT_SUPPORTED);
+    }
     stream.wait_for_room();
     let _turn = (!events.is_empty()).then(|| stream.context.order.recording());
     let point = stream.give_now(call, kernel, Pace::Queued)?;

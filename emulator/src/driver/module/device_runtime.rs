@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use crate::driver::error_texts::{TEXTS, UNKNOWN};
 
-/// What a grid waits for itself with, and what kernels of CUDA 11 wait for others with.
-const WAITS: [&str; 2] = [include_str!("device_runtime.ptx"), include_str!("device_waits.ptx")];
+/// What a grid waits for itself with, what kernels of CUDA 11 wait for others with, and what launches graphs.
+const ONE_NAME: [&str; 3] =
+    [include_str!("device_runtime.ptx"), include_str!("device_waits.ptx"), include_str!("device_graphs.ptx")];
 /// What kernels launch kernels with, and ask.
 const LAUNCHES: [&str; 3] = [
     include_str!("device_launches.ptx"),
@@ -35,7 +36,7 @@ pub(super) fn texts() -> Vec<String> {
     let [new, old] = PREFIXES;
     let launches = LAUNCHES.map(with_second_names).into_iter().chain([errors()]);
     let both = launches.flat_map(|text| [text.replace(new, old), text]);
-    WAITS.map(str::to_owned).into_iter().chain(both).collect()
+    ONE_NAME.map(str::to_owned).into_iter().chain(both).collect()
 }
 
 /// The text with its functions under their second names, too.

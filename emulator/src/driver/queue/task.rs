@@ -144,6 +144,14 @@ impl Queue {
         Ok(done)
     }
 
+    /// Does a job at once, whatever the context's other work waits for: for a queue that is given nothing else.
+    pub(in crate::driver) fn begin(self: &Arc<Self>, job: Job) -> Outcome<Arc<Completion>> {
+        let done = Completion::of(self);
+        self.push(Task { after: Vec::new(), job, done: Arc::clone(&done) })?;
+        self.hurry();
+        Ok(done)
+    }
+
     /// Waits while the queue is full: before it is given something, and with no lock held that work, or who else gives some, could need.
     ///
     /// A function of the program that a stream calls does not wait: the work that is in the way may come after that function.

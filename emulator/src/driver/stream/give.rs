@@ -58,7 +58,8 @@ impl Stream {
         }
         work.check_stream()?;
         let (state, counted) = (state.clone(), counted());
-        let turn = Turn { state, stream: self.handle, caller: Some(call.name), points: None, counted };
+        let (stream, caller) = (self.handle, Some(call.name));
+        let turn = Turn { state, stream, caller, points: None, counted, graph: None };
         let queue = &self.queue;
         let work = if pace == Pace::Detached && !self.is_idle() { work.detached() } else { work };
         let done = match pace {

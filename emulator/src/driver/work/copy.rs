@@ -169,6 +169,17 @@ impl Copy3d {
             && fits(self.0.target, other.0.target, Origin::can_become_target)
     }
 
+    /// Whether a device can do it by itself: between device memory and host memory that is pinned or managed, and no arrays.
+    pub(in crate::driver) fn is_for_devices(&self, state: &State) -> bool {
+        let Size { width, height, depth } = self.0.size;
+        [&self.0.target, &self.0.source].into_iter().all(|side| {
+            let Region { first, row, plane } = side.region;
+            let bytes = (depth - 1) * plane + (height - 1) * row + width;
+            let is_known = || state.memory.contains(first.address(), bytes as u64);
+            side.named.kind != CUmemorytype::CU_MEMORYTYPE_ARRAY && (side.region.is_device() || is_known())
+        })
+    }
+
     /// Whether it is of one row.
     pub(in crate::driver) fn is_line(&self) -> bool {
         self.0.size.height == 1 && self.is_plane()

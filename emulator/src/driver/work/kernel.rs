@@ -10,9 +10,8 @@ use crate::driver::entry::Outcome;
 use crate::driver::function::{FUNCTIONS, Function};
 use crate::driver::handles::to_c;
 use crate::driver::report;
-use crate::driver::state::State;
 use crate::driver::work::Turn;
-use crate::engine::{self, Fault, Launch, Launcher, RunControl};
+use crate::engine::{self, Fault, GraphLauncher, Launch, Launcher, RunControl};
 use crate::optimised::{self, OPTIMISED};
 use crate::profile::Profiler;
 use crate::progress;
@@ -84,9 +83,9 @@ impl KernelCall {
 
     /// Runs it to its end, in the memory of its context and of those that it may reach.
     pub(super) fn run(&self, turn: &Turn) -> Result<(), Box<Fault>> {
-        let Some(counted) = &turn.counted else { return self.run_in(&turn.state, None) };
+        let Some(counted) = &turn.counted else { return self.run_in(turn, None) };
         let own = Arc::<Profiler>::default();
-        let outcome = self.run_in(&turn.state, Some(&own));
+        let outcome = self.run_in(turn, Some(&own));
         for profile in own.take() {
             turn.state.profiler.iter().for_each(|all| all.add(profile.clone()));
             counted.add(profile);
@@ -95,9 +94,9 @@ impl KernelCall {
     }
 
     /// The same, counted by that profiler if there is one.
-    fn run_in(&self, state: &State, profiler: Option<&Arc<Profiler>>) -> Result<(), Box<Fault>> {
+    fn run_in(&self, turn: &Turn, profiler: Option<&Arc<Profiler>>) -> Result<(), Box<Fault>> {
         let Kept { function, launch, children, .. } = &*self.0;
-        let context = &function.context;
+        let (state, context) = (&turn.state, &function.context);
         let memory = context.memory.with_peers(context.peer_devices()).with_heap(Arc::clone(&context.heap));
         let (kernel, memory) = match profiler {
             Some(profiler) => (function.countable.counted(), memory.with_profiler(Arc::clone(profiler))),
@@ -107,11 +106,13 @@ impl KernelCall {
         let entry = progress::begin(state.config.progress, &function.kernel.name, blocks);
         let launches = kernel.launches_kernels();
         let children = launches.then(|| children(function, profiler.is_some())).flatten();
+        let graphs = turn.graph.as_ref().map(|graph| graph.for_kernel_of(context.device));
         let ends = RunControl {
             limit: state.config.time_limit,
             unwanted: Some(&function.context.reset),
             progress: entry.as_ref().map(|entry| &*entry.progress),
             launcher: children.as_deref(),
+            graphs: graphs.as_ref().map(|graphs| graphs as &dyn GraphLauncher),
         };
         let began = (!OPTIMISED).then(Instant::now);
         let outcome = engine::run_until(kernel, launch, &memory, state.config.workers, ends);

@@ -14,8 +14,11 @@ pub(super) mod values;
 
 use cuda_driver_sys::CUresult;
 
+use std::sync::Arc;
+
 use super::counted::Counted;
 use super::entry::{NOT_SUPPORTED, Outcome};
+use super::graph::Environment;
 use super::report;
 use super::state::{Call, Shared, State};
 use crate::engine::Fault;
@@ -59,6 +62,8 @@ pub(super) struct Turn {
     pub(super) points: Option<Points>,
     /// Who counts what its kernels do, because the thread that gave it asked for that.
     pub(super) counted: Option<Counted>,
+    /// The graph that it is a part of, as it runs.
+    pub(super) graph: Option<Arc<Environment>>,
 }
 
 impl Work {

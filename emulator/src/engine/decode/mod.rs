@@ -70,6 +70,7 @@ pub(super) fn kernel(image: &Image, index: usize, looks: Looks, table: Table) ->
         ptx_version: image.version,
         target: image.target,
         allocates: codes.iter().any(|code| code.calls(&[Extern::Malloc, Extern::Free])),
+        launches_graphs: codes.iter().any(|code| code.calls(&[Extern::GraphLaunch])),
         launches: codes.iter().any(|code| code.calls(&DeviceRuntime::ALL.map(Extern::Runtime))),
         registers: codes.iter().map(|code| code.rows).max().unwrap_or(0).clamp(8, 255),
         const_bytes: constants.clone().map(|global| global.bytes).sum(),

@@ -89,8 +89,9 @@ fn run(
         stop: AtomicBool::new(false),
         deadline: ends.limit.and_then(|limit| Some((Instant::now().checked_add(limit)?, limit))),
         undo: env.undo.clone(),
-        // Kernels that launch others have one order.
+        // Kernels that launch others, or graphs, have one order.
         runtime: None,
+        graphs: env.graphs,
         grid_id: env.grid_id,
     };
     Driver::new(&again, seed, late_stores, usual, unwanted).map_or((End::Done, Vec::new()), Driver::run)

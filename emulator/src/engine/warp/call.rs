@@ -8,7 +8,7 @@ use super::super::code::{Call, Callee, Control, DeviceRuntime, Extern, Inst, Par
 use super::super::exec::lanes::{Lanes, bits, halves};
 use super::super::exec::operand::{Source, blend};
 use super::super::fault::FaultKind;
-use super::super::{conditions, device_calls, heap, print, windows};
+use super::super::{conditions, device_calls, graphs, heap, print, windows};
 use super::frames::Caller;
 use super::wait::cluster_met;
 use super::{BlockState, Warp};
@@ -252,6 +252,11 @@ impl Warp {
                 Extern::SetConditional if lanes.order.as_ref().is_some_and(|order| !order.is_ordinary()) => {}
                 Extern::SetConditional => {
                     conditions::set(argument(self, 0, lane), argument(self, 1, lane) as u32);
+                }
+                Extern::GraphLaunch => {
+                    let (exec, stream) = (argument(self, 0, lane), argument(self, 1, lane));
+                    let Some(code) = graphs::launch(lanes, lane, exec, stream) else { return false };
+                    self.give(split.frame, call, lane, code.into());
                 }
                 Extern::Runtime(function) => {
                     let word = |number: usize, at: usize| {

@@ -271,6 +271,27 @@ fn a_kernel_that_runs_for_longer_than_it_may_has_faulted() {
     assert!(log(&cuda).contains("CUDA_ERROR_LAUNCH_TIMEOUT (702): the kernel ran for longer"));
 }
 
+/// A warp's turn was half a million iterations, however many instructions each has.
+#[test]
+fn long_iterations_end_in_time_too() {
+    let instance = InstanceOptions::new().time_limit(Duration::from_millis(100)).start().unwrap();
+    let cuda = begin(&instance);
+    let body = "add.u32 %b, %b, 3;\n".repeat(2000);
+    let text = format!(
+        ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry count(.param .u64 p)\n{{\n.reg .b32 %a, %b;\n.reg .b64 %p;\n\
+         ld.param.u64 %p, [p];\nmov.u32 %a, 0;\nmov.u32 %b, 0;\nagain:\n{body}add.u32 %a, %a, 1;\nst.volatile.global.u32 [%p], %a;\n\
+         bra again;\n}}\n"
+    );
+    let count = function(&cuda, load(&cuda, &text), "count");
+    let mut iterations: *mut u32 = null_mut();
+    ok(unsafe { cuda.cuMemAllocHost((&raw mut iterations).cast(), 4) });
+    ok(launch(&cuda, count, null_mut(), &mut [argument(&mut iterations)]));
+    assert_eq!(unsafe { cuda.cuCtxSynchronize() }, TIMEOUT);
+    let made = unsafe { iterations.read_volatile() };
+    assert!((1..1 << 18).contains(&made), "{made} iterations");
+    assert_eq!(instance.faults().remove(0).kind, FaultKind::TimeLimit);
+}
+
 #[test]
 fn a_reset_ends_a_kernel_that_never_would() {
     let instance = Instance::new().unwrap();

@@ -6,11 +6,21 @@ use super::env::{Block, Env};
 use super::exec::lanes::Lanes;
 use super::exec::memory::Region;
 use super::fault::Fault;
+use super::kernel::Kernel;
 use super::report;
 use super::warp::{BlockState, Outcome, TURN, Warp};
 
 /// Turns of a group before other groups get theirs.
 const GROUP_TURNS: u32 = 32;
+
+/// Instructions of a warp's turn, at most about: a few milliseconds, after which it may be told to stop.
+const TURN_INSTRUCTIONS: usize = 1 << 20;
+
+/// Backward branches of a warp's turn: fewer where many instructions may lie between two of them.
+pub(super) fn turn_of(kernel: &Kernel) -> u32 {
+    let longest = kernel.codes.iter().map(|code| code.insts.len()).sum::<usize>();
+    TURN.min((TURN_INSTRUCTIONS / longest.max(1)).max(1) as u32)
+}
 
 /// A block while it runs.
 #[derive(Debug)]
@@ -169,7 +179,7 @@ impl Group {
 
     /// Runs until all is done, the turn is over, or a fault.
     pub(super) fn run(&mut self, lanes: &mut Lanes<'_>) -> Turn {
-        self.run_for(lanes, TURN, u64::MAX)
+        self.run_for(lanes, turn_of(lanes.env.kernel), u64::MAX)
     }
 
     /// The same with turns of so many backward branches for each warp, which ends as soon as the worker has run that many instructions.
@@ -178,7 +188,11 @@ impl Group {
             let (mut progress, mut polling, mut live) = (false, true, false);
             for index in 0..self.blocks.len() {
                 let running = &mut self.blocks[index];
-                match running.turn(lanes, &mut self.cluster, turn) {
+                let ran = running.turn(lanes, &mut self.cluster, turn);
+                if lanes.must_stop() {
+                    return ran.map_or_else(Turn::Fault, |_| Turn::Yielded);
+                }
+                match ran {
                     Ok(ran) => {
                         progress |= ran != Ran::Nothing;
                         polling &= ran != Ran::Something;
@@ -274,6 +288,9 @@ impl Running {
         for index in 0..self.warps.len() {
             if self.warps[index].is_runnable() {
                 ran = ran.max(self.step(index, lanes, cluster, turn)?);
+                if lanes.must_stop() {
+                    break;
+                }
             }
         }
         Ok(ran)

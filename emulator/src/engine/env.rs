@@ -1,13 +1,13 @@
 //! What the threads of a launch, and those of a block, share.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::device_runtime::Runtime;
 use super::exec::memory::Region;
 use super::kernel::Kernel;
-use super::launch::{GraphLauncher, Launch};
+use super::launch::{GraphLauncher, Launch, RunControl};
 use super::schedule::Undo;
 use crate::memory::{Memory, Snapshot};
 
@@ -31,6 +31,8 @@ pub(crate) struct Env<'e> {
     pub(crate) stop: AtomicBool,
     /// When it may run no longer, and the limit that says so.
     pub(crate) deadline: Option<(Instant, Duration)>,
+    /// What ends it before its threads do.
+    pub(crate) ends: RunControl<'e>,
     /// What the launch writes, where it runs under several orders.
     pub(crate) undo: Option<Arc<Mutex<Undo>>>,
     /// What its threads launch, where they can.
@@ -42,6 +44,11 @@ pub(crate) struct Env<'e> {
 }
 
 impl Env<'_> {
+    /// Whether its threads are to stop where they are: after a fault, because nobody wants the launch any more, or because its time is up.
+    pub(crate) fn must_stop(&self) -> bool {
+        self.stop.load(Relaxed) || self.ends.is_unwanted() || self.is_overdue()
+    }
+
     /// Whether the launch has run for as long as it may.
     pub(crate) fn is_overdue(&self) -> bool {
         self.deadline.is_some_and(|(end, _)| Instant::now() >= end)

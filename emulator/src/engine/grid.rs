@@ -64,13 +64,14 @@ pub(super) fn run(
         workspace: workspace.address,
         stop: AtomicBool::new(false),
         deadline,
+        ends,
         undo: schedule::undo_of(kernel, memory),
         runtime,
         graphs: ends.graphs,
         grid_id: LAUNCHES.fetch_add(1, Relaxed),
     };
     let _environment = FloatEnvironment::standard();
-    let result = run_ordinary(&env, workers, ends);
+    let result = run_ordinary(&env, workers);
     if env.undo.is_some() {
         schedule::run_others(&env, &result, ends);
     }
@@ -78,12 +79,12 @@ pub(super) fn run(
 }
 
 /// Runs a launch in the ordinary order.
-fn run_ordinary(env: &Env<'_>, workers: usize, ends: RunControl<'_>) -> Result<Stats, Box<Fault>> {
+fn run_ordinary(env: &Env<'_>, workers: usize) -> Result<Stats, Box<Fault>> {
     // The watch has to see all accesses, in one order.
     let races = env.memory.checker().is_some_and(|checker| checker.checks().races);
     // Results that others are compared with have to be the same each time.
     let one = races || env.undo.is_some();
-    let work = Work::new(env, if one { 1 } else { workers }, ends);
+    let work = Work::new(env, if one { 1 } else { workers });
     thread::scope(|scope| {
         let others = || {
             for worker in 1..work.workers {
@@ -183,13 +184,12 @@ struct Work<'w> {
     instructions: AtomicU64,
     /// The fault of the group that comes first in the grid, with its number.
     fault: Mutex<Option<(u64, Box<Fault>)>>,
-    ends: RunControl<'w>,
     /// Who looks on, and the blocks of a group.
     progress: Option<(&'w Progress, u64)>,
 }
 
 impl Work<'_> {
-    fn new<'w>(env: &Env<'_>, workers: usize, ends: RunControl<'w>) -> Work<'w> {
+    fn new<'w>(env: &Env<'w>, workers: usize) -> Work<'w> {
         let extents = env.launch.grid.iter().zip(&env.cluster);
         let groups: u64 = extents.map(|(grid, cluster)| u64::from(grid / cluster)).product();
         let workers = (workers.max(1) as u64).min(groups) as usize;
@@ -203,8 +203,7 @@ impl Work<'_> {
             cooperative: env.launch.cooperative,
             instructions: AtomicU64::new(0),
             fault: Mutex::new(None),
-            ends,
-            progress: ends.progress.map(|progress| (progress, volume(env.cluster))),
+            progress: env.ends.progress.map(|progress| (progress, volume(env.cluster))),
         }
     }
 
@@ -222,7 +221,7 @@ impl Work<'_> {
             }
             others.take().into_iter().for_each(|start| start());
         }
-        while !env.stop.load(Relaxed) && !self.ends.is_unwanted() {
+        while !env.stop.load(Relaxed) && !env.ends.is_unwanted() {
             if running.is_empty() && !self.take(&mut running, &mut spare, env) {
                 break;
             }
@@ -249,13 +248,16 @@ impl Work<'_> {
                     if let Some((progress, blocks)) = self.progress {
                         progress.done.fetch_add(blocks, Relaxed);
                     }
+                    let block = group.warps().next().map(|(block, _)| block.id);
                     spare.push(group);
                     // A grid of many short blocks may be long, too.
                     let is_last = || running.is_empty() && self.next.0.load(Relaxed) >= self.groups;
                     if env.is_overdue() && !is_last() {
                         let limit = env.deadline.map_or(Duration::ZERO, |(_, limit)| limit);
-                        let message = report::too_long(limit);
-                        self.report(index, unplaced(env.kernel, FaultKind::TimeLimit, message));
+                        let mut fault = unplaced(env.kernel, FaultKind::TimeLimit, report::too_long(limit));
+                        // The one that has just ended.
+                        fault.block = block.unwrap_or_default();
+                        self.report(index, fault);
                         env.stop.store(true, Relaxed);
                     }
                 }

@@ -107,6 +107,8 @@ pub(crate) struct Lanes<'e> {
     pub(crate) polls: u32,
     /// Instructions executed so far, each counted once for every live lane.
     pub(crate) instructions: u64,
+    /// When to look next whether the launch is to stop, in [`instructions`](Self::instructions), and whether it is.
+    stops: (u64, bool),
     /// Set by an instruction that returns [`Step::Fault`](super::super::code::Step::Fault).
     pub(crate) trouble: Option<Box<StopReason>>,
     /// What watched instructions tell; nothing else looks at it.
@@ -116,6 +118,9 @@ pub(crate) struct Lanes<'e> {
     /// The order that scheduled instructions run in; nothing else looks at it.
     pub(in crate::engine) order: Option<Box<Order>>,
 }
+
+/// Instructions of threads after which a worker looks whether its launch is to stop: about a millisecond.
+const LOOK: u64 = 1 << 22;
 
 impl<'e> Lanes<'e> {
     /// Lanes of no split yet: [`Self::enter_block`], [`Self::enter_warp`] and [`Self::enter`] come before any
@@ -142,11 +147,20 @@ impl<'e> Lanes<'e> {
             turn: 0,
             polls: 0,
             instructions: 0,
+            stops: (LOOK, false),
             trouble: None,
             watch: Watch::new(env),
             profile: Profile::new(env),
             order: env.undo.as_ref().map(Order::ordinary),
         }
+    }
+
+    /// Whether the threads are to stop where they are. Looks only now and then.
+    pub(crate) fn must_stop(&mut self) -> bool {
+        if self.instructions >= self.stops.0 {
+            self.stops = (self.instructions + LOOK, self.env.must_stop());
+        }
+        self.stops.1
     }
 
     /// Points the lanes at a block.

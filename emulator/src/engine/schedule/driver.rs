@@ -2,12 +2,11 @@
 
 use std::collections::VecDeque;
 
-use super::super::block::{Group, Stepped};
+use super::super::block::{Group, Stepped, turn_of};
 use super::super::env::Env;
 use super::super::exec::lanes::Lanes;
 use super::super::fault::Fault;
 use super::super::report;
-use super::super::warp::TURN;
 use super::probe::Probe;
 use super::random::{Random, Style};
 use super::{LastPoll, Order};
@@ -56,6 +55,8 @@ pub(super) struct Driver<'d, 'e> {
     /// Instructions that the ordinary order executed.
     usual: u64,
     unwanted: &'d dyn Fn() -> bool,
+    /// Backward branches of a warp's turn.
+    turn: u32,
 }
 
 impl<'d, 'e> Driver<'d, 'e> {
@@ -79,7 +80,8 @@ impl<'d, 'e> Driver<'d, 'e> {
         let style = if env.launch.cooperative { Style { resident: usize::MAX, ..style } } else { style };
         let (residents, probe) = (Vec::new(), Probe::default());
         let waiting = waiting.into();
-        Some(Driver { env, lanes, random, style, waiting, residents, idle: 0, probe, usual, unwanted })
+        let turn = turn_of(env.kernel);
+        Some(Driver { env, lanes, random, style, waiting, residents, idle: 0, probe, usual, unwanted, turn })
     }
 
     /// Runs until all is done; how it ended, and the lines of stores that others did not see.
@@ -91,7 +93,7 @@ impl<'d, 'e> Driver<'d, 'e> {
                 break End::Done;
             }
             turns += 1;
-            if turns % CLOCK == 0 {
+            if turns % CLOCK == 0 || self.lanes.must_stop() {
                 if (self.unwanted)() {
                     break End::Unwanted;
                 }
@@ -181,7 +183,7 @@ impl<'d, 'e> Driver<'d, 'e> {
         split: Option<u64>,
     ) -> Result<(Stepped, bool), End> {
         let resident = &mut self.residents[index];
-        let stepped = resident.group.step(&mut self.lanes, warp, TURN, split).map_err(End::Fault)?;
+        let stepped = resident.group.step(&mut self.lanes, warp, self.turn, split).map_err(End::Fault)?;
         let changed = self.lanes.order.as_mut().is_some_and(|order| order.take_changed()) || stepped.ended;
         self.idle = if changed { 0 } else { self.idle + 1 };
         if !resident.group.is_live() {

@@ -88,6 +88,7 @@ fn run(
         workspace: env.workspace,
         stop: AtomicBool::new(false),
         deadline: ends.limit.and_then(|limit| Some((Instant::now().checked_add(limit)?, limit))),
+        ends,
         undo: env.undo.clone(),
         // Kernels that launch others, or graphs, have one order.
         runtime: None,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::device_runtime::Runtime;
 use super::exec::memory::Region;
 use super::kernel::Kernel;
-use super::launch::{GraphLauncher, Launch, RunControl};
+use super::launch::{Launch, RunControl};
 use super::schedule::Undo;
 use crate::memory::{Memory, Snapshot};
 
@@ -37,8 +37,6 @@ pub(crate) struct Env<'e> {
     pub(crate) undo: Option<Arc<Mutex<Undo>>>,
     /// What its threads launch, where they can.
     pub(crate) runtime: Option<&'e Runtime<'e>>,
-    /// Who launches graphs for its threads, if it is in a graph.
-    pub(crate) graphs: Option<&'e dyn GraphLauncher>,
     /// Number of the launch, for `%gridid`.
     pub(crate) grid_id: u64,
 }

@@ -5,7 +5,7 @@ use super::fault::FaultKind;
 
 /// Launches a graph for a lane. A code of `cudaError_t`; `None` after a fault.
 pub(super) fn launch(lanes: &mut Lanes<'_>, lane: usize, exec: u64, stream: u64) -> Option<u32> {
-    let launched = match lanes.env.graphs {
+    let launched = match lanes.env.ends.graphs {
         Some(graphs) => graphs.launch(exec, stream),
         None => Err(format!("a launch of graph 0x{exec:x} by a kernel that is no node of a graph itself")),
     };

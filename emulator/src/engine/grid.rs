@@ -67,7 +67,6 @@ pub(super) fn run(
         ends,
         undo: schedule::undo_of(kernel, memory),
         runtime,
-        graphs: ends.graphs,
         grid_id: LAUNCHES.fetch_add(1, Relaxed),
     };
     let _environment = FloatEnvironment::standard();

@@ -156,7 +156,7 @@ impl Special {
             Special::GlobalTimer | Special::GlobalTimerLo => nanoseconds(lanes),
             Special::GlobalTimerHi => nanoseconds(lanes) >> 32,
             Special::IsExplicitCluster => (env.cluster != [1; 3]).into(),
-            Special::CurrentGraphExec => env.graphs.map_or(0, |graphs| graphs.current()),
+            Special::CurrentGraphExec => env.ends.graphs.map_or(0, |graphs| graphs.current()),
             Special::EnvReg1 => env.workspace >> 32,
             Special::EnvReg2 => env.workspace & u64::from(u32::MAX),
             Special::TotalSmemSize | Special::AggrSmemSize => shared,

@@ -92,7 +92,6 @@ fn run(
         undo: env.undo.clone(),
         // Kernels that launch others, or graphs, have one order.
         runtime: None,
-        graphs: env.graphs,
         grid_id: env.grid_id,
     };
     Driver::new(&again, seed, late_stores, usual, unwanted).map_or((End::Done, Vec::new()), Driver::run)

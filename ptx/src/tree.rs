@@ -15,7 +15,7 @@ pub struct Module<'a> {
     pub targets: Vec<&'a str>,
     /// `.address_size`: 32 or 64 (64 if the directive is missing).
     pub address_size: u32,
-    /// `.file index "name"` entries; the name as written between its quotes, including escapes.
+    /// `.file index "name"` entries; the name as written between its quotes.
     pub files: Vec<(u32, &'a str)>,
     /// `.alias name, function;` entries: a second name of a function.
     pub aliases: Vec<(&'a str, &'a str)>,

@@ -46,5 +46,7 @@ pub use fault::{Fault, FaultKind};
 pub use image::{LoadFailure, LoadFailureKind};
 pub use kernel::Kernel;
 pub use launch::{Asked, Child, Launch, Launcher, Printer, Question, RunControl, Stats};
+pub(crate) use load::is_version;
 pub use program::{Countable, Program};
 pub use table::{InstructionForm, instruction_forms};
+pub(crate) use valid::LINKED;

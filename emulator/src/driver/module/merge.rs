@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use super::log::Refusal;
 use super::scan::{Kind, Token, tokens};
+use crate::engine::LINKED;
 
 /// One input of a link.
 #[derive(Clone)]
@@ -59,7 +60,7 @@ fn header(modules: &[Module<'_>]) -> String {
     };
     let targets = modules.iter().filter_map(|module| module.targets.first().copied());
     let target = targets.max_by_key(|name| number(name)).unwrap_or("sm_50");
-    format!(".version {major}.{minor} .target {target} .address_size 64\n")
+    format!(".version {major}.{minor} .target {target} .address_size 64 {LINKED}\n")
 }
 
 /// Which definition of each name stays; for each part, what is cut out of its text.

@@ -61,6 +61,7 @@ const WRONG: &[(&str, &str)] = &[
     ("mov.b64 {_, _}, %l1;", "a register is expected among the parts"),
     ("mov.v4.u32 %tid, %tid;", "a special register cannot be written to"),
     ("mov.b16 %h1, %laneid;", "the special register `%laneid` is not .b16"),
+    ("mov.u32 %u1, %u2.x;", "an element of `%u2` found"),
     ("mov.u32 %u1, %envreg32;", "`%envreg32` is not declared"),
     ("mov.u32 %u1, %ctaid0;", "`%ctaid0` is not declared"),
     // What is asked for twice.

@@ -224,7 +224,7 @@ pub(super) fn register(names: &Names<'_>, operand: &Operand<'_>) -> Option<Type>
             _ => None,
         },
         Operand::Element(name, index) => match names.find(name)? {
-            NameKind::Register { ty, elements } if *index < elements => Some(ty),
+            NameKind::Register { ty, elements } if elements > 1 && *index < elements => Some(ty),
             _ => None,
         },
         _ => None,

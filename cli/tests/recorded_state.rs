@@ -17,8 +17,8 @@ const USE: &str = ".version 7.0
 .address_size 64
 .visible .const .u32 factor = 3;
 .visible .global .u64 place;
-.visible .global .u64 here = generic(count);
 .global .u32 count = 7;
+.visible .global .u64 here = generic(count);
 .visible .entry use(.param .u64 out)
 {
     .reg .u64 %p<4>;

@@ -387,6 +387,10 @@ fn attributes_came_with_their_versions() {
     }
 }
 
+/// PTX that all these drivers read.
+const STORE: &str = ".version 7.3\n.target sm_80\n.address_size 64\n.visible .entry store(.param .u64 p, .param .u32 v) {\n\
+                     .reg .b64 a; .reg .b32 b; ld.param.u64 a, [p]; ld.param.u32 b, [v]; st.global.u32 [a], b; ret; }\n";
+
 /// What else came after 11.8 is refused by its driver, and taken by the one that brought it.
 #[test]
 fn values_came_with_their_versions() {
@@ -411,7 +415,7 @@ fn values_came_with_their_versions() {
         unsafe { cuda.cuPointerGetAttribute((&raw mut value).cast(), attribute, memory) }
     });
     both(12_040, &|cuda| {
-        let (mut module, text) = (null_mut(), std::ffi::CString::new(KERNELS).unwrap());
+        let (mut module, text) = (null_mut(), std::ffi::CString::new(STORE).unwrap());
         let mut option = CUjit_option::CU_JIT_OVERRIDE_DIRECTIVE_VALUES;
         let mut value = null_mut();
         unsafe { cuda.cuModuleLoadDataEx(&mut module, text.as_ptr().cast(), 1, &mut option, &mut value) }
@@ -434,10 +438,61 @@ fn values_came_with_their_versions() {
             numAttrs: 1,
             ..CUlaunchConfig::default()
         };
-        let store = function(cuda, load(cuda, KERNELS), "store");
+        let store = function(cuda, load(cuda, STORE), "store");
         let mut arguments = [argument(&mut target), argument(&mut value)];
         unsafe { cuda.cuLaunchKernelEx(&config, store, arguments.as_mut_ptr(), null_mut()) }
     });
+}
+
+/// PTX that came after a driver is too new for it, with a log that says what it reads.
+#[test]
+fn ptx_came_with_its_versions() {
+    let load = |cuda: &Driver, ptx: &str| {
+        let (mut module, mut log) = (null_mut(), [0_u8; 256]);
+        let text = std::ffi::CString::new(ptx).unwrap();
+        let mut options =
+            [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+        let mut values = [log.as_mut_ptr().cast(), log.len() as *mut std::ffi::c_void];
+        let (image, option, value) = (text.as_ptr().cast(), options.as_mut_ptr(), values.as_mut_ptr());
+        let plain = unsafe { cuda.cuModuleLoadData(&mut module, image) };
+        let code = unsafe { cuda.cuModuleLoadDataEx(&mut module, image, 2, option, value) };
+        assert_eq!(plain, code);
+        let end = log.iter().position(|byte| *byte == 0).unwrap();
+        (code, String::from_utf8_lossy(&log[..end]).into_owned())
+    };
+    for (driver, newest, newer) in [
+        (11_040, "7.4", "7.5"),
+        (11_080, "7.8", "8.0"),
+        (12_000, "8.0", "8.1"),
+        (12_040, "8.4", "8.5"),
+        (12_060, "8.5", "8.6"),
+        (12_080, "8.7", "8.8"),
+        (13_000, "9.0", "9.1"),
+    ] {
+        let instance = InstanceOptions::new().as_of(driver).start().unwrap();
+        let cuda = begin(&instance);
+        let module = |version: &str| {
+            format!("\n.version {version}\n.target sm_80\n.address_size 64\n.visible .entry k() {{ ret; }}\n")
+        };
+        for version in [newest, "7.0"] {
+            assert_eq!(
+                load(&cuda, &module(version)),
+                (CUresult::SUCCESS, String::new()),
+                "{driver} {version}"
+            );
+        }
+        let said = format!(
+            "ptxas application ptx input, line 2; fatal   : Unsupported .version {newer}; current version is '{newest}'"
+        );
+        assert_eq!(
+            load(&cuda, &module(newer)),
+            (CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION, said),
+            "{driver}"
+        );
+        // There never was such a version.
+        let (code, log) = load(&cuda, &module("6.6"));
+        assert_eq!(code, CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "{driver}: {log}");
+    }
 }
 
 #[test]

@@ -44,7 +44,7 @@ const WORD: u8 = 1;
 /// Can start an identifier.
 const START: u8 = 2;
 const DIGIT: u8 = 4;
-/// Space, tab, carriage return, form feed, vertical tab.
+/// Space, tab, carriage return, form feed.
 const BLANK: u8 = 8;
 /// Matters when a body is skipped.
 const STOP: u8 = 16;
@@ -60,7 +60,7 @@ const fn classes() -> [u8; 256] {
             b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' => WORD | START,
             b'%' => START,
             b'0'..=b'9' => WORD | DIGIT,
-            b' ' | b'\t' | b'\r' | 0x0b | 0x0c => BLANK,
+            b' ' | b'\t' | b'\r' | 0x0c => BLANK,
             b'{' | b'}' | b'"' | b'/' | b'\n' | 0 => STOP,
             _ => 0,
         };
@@ -142,11 +142,25 @@ impl<'a> Lexer<'a> {
                 b if is(b, BLANK) => self.skip_class(BLANK),
                 b'/' if self.byte(1) == b'/' => self.skip_line(),
                 b'/' if self.byte(1) == b'*' => self.skip_comment()?,
-                b'#' => self.skip_line(),
-                b'@' if self.byte(1) == b'@' => self.skip_line(),
+                b'#' if self.at_line_mark() => self.skip_line(),
+                b'@' if self.text.as_bytes()[self.pos..].starts_with(b"@@DWARF") => self.skip_line(),
                 _ => return Ok(()),
             }
         }
+    }
+
+    /// `# 1 "x.c" 2`, `#line 1 "x.c"`: what a preprocessor leaves, a number and a name, and perhaps more numbers.
+    fn at_line_mark(&self) -> bool {
+        let rest = self.text.as_bytes().get(self.pos + 1..).unwrap_or_default();
+        let line = rest.split(|&b| b == b'\n').next().unwrap_or_default().trim_ascii();
+        let line = line.strip_prefix(b"line").unwrap_or(line).trim_ascii_start();
+        let name = line.trim_ascii_start().iter().position(|b| !b.is_ascii_digit()).unwrap_or(0);
+        let (number, rest) = line.split_at(name);
+        let mut parts = rest.trim_ascii().splitn(3, |&b| b == b'"');
+        let is_named = parts.next().is_some_and(<[u8]>::is_empty) && parts.next().is_some();
+        let numbers =
+            parts.next().is_some_and(|rest| rest.iter().all(|b| b.is_ascii_digit() || is(*b, BLANK)));
+        !number.is_empty() && is_named && numbers
     }
 
     fn skip_line(&mut self) {
@@ -218,7 +232,7 @@ impl<'a> Lexer<'a> {
         matches!(self.byte(at), b'e' | b'E') && self.byte(at + 1 + sign).is_ascii_digit()
     }
 
-    /// A string may span lines and escapes any character with a backslash.
+    /// A string may span lines. It has no escapes: it ends at the next quote.
     fn string(&mut self) -> Result<Kind, Fault> {
         let start = self.pos;
         let end = string_end(self.text.as_bytes(), start)
@@ -294,14 +308,8 @@ impl<'a> Lexer<'a> {
 
 /// Offset behind the closing quote of the string that starts at `start`.
 fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
-    let mut i = start + 1;
-    loop {
-        match bytes.get(i)? {
-            b'"' => return Some(i + 1),
-            b'\\' => i += 2,
-            _ => i += 1,
-        }
-    }
+    let length = bytes.get(start + 1..)?.iter().position(|&b| b == b'"')?;
+    Some(start + length + 2)
 }
 
 /// Refuses texts that are too long for 32-bit line numbers.
@@ -358,15 +366,25 @@ mod tests {
     }
 
     #[test]
-    fn strings_escape_and_span_lines() {
-        let found = tokens("\"a\\\"b\\\\\" x \"1\n2\" y");
-        assert_eq!(found.iter().map(|t| t.1).collect::<Vec<_>>(), ["\"a\\\"b\\\\\"", "x", "\"1\n2\"", "y"]);
+    fn strings_span_lines_and_have_no_escapes() {
+        let found = tokens("\"a\\\" x \"1\n2\" y");
+        assert_eq!(found.iter().map(|t| t.1).collect::<Vec<_>>(), ["\"a\\\"", "x", "\"1\n2\"", "y"]);
         assert_eq!(found.iter().map(|t| t.2).collect::<Vec<_>>(), [1, 1, 1, 2]);
     }
 
     #[test]
+    fn lines_of_a_preprocessor_are_skipped_and_no_others() {
+        for line in ["# 1 \"x\"", "#1 \"x\" 2 3", "#line 7 \"x.cu\"", "#\t1 \"x\""] {
+            assert_eq!(words(&format!("a\n{line}\nb")), ["a", "b"], "{line}");
+        }
+        for line in ["# foo", "#", "# 1", "# \"x\"", "# 1 \"x\" foo", "#pragma x", "@@ x"] {
+            assert!(words(&format!("a\n{line}\nb")).len() > 2, "{line}");
+        }
+    }
+
+    #[test]
     fn lines_count_through_comments() {
-        let found = tokens("a // x\r\n/* \n /* */ b\n\n#c\n@@d\n@ e\u{c}\u{b}f");
+        let found = tokens("a // x\r\n/* \n /* */ b\n\n# 1 \"c\"\n@@DWARF d\n@ e\u{c}f");
         assert_eq!(
             found.iter().map(|t| (t.1, t.2)).collect::<Vec<_>>(),
             [("a", 1), ("b", 3), ("@", 7), ("e", 7), ("f", 7)]

@@ -17,7 +17,7 @@ pub struct Module<'a> {
     pub targets: Vec<&'a str>,
     /// `.address_size`: 32 or 64 (64 if the directive is missing).
     pub address_size: u32,
-    /// `.file index "name"` entries; the name as written between its quotes, including escapes.
+    /// `.file index "name"` entries; the name as written between its quotes.
     pub files: Vec<(u32, &'a str)>,
     /// `.alias name, function;` entries: a second name of a function.
     pub aliases: Vec<(&'a str, &'a str)>,
@@ -33,10 +33,11 @@ pub struct Module<'a> {
 
 impl Module<'_> {
     /// The architecture that it is for: the first name of `.target`. `None` without one, and where it is none of the form `sm_90`, `sm_90a` or
-    /// `sm_100f`.
+    /// `sm_100f`, nor `compute_90`, which ptxas takes, too.
     #[must_use]
     pub fn arch(&self) -> Option<Arch> {
-        self.targets.first().filter(|name| name.starts_with("sm_")).and_then(|name| Arch::from_name(name))
+        let is_arch = |name: &&&str| name.starts_with("sm_") || name.starts_with("compute_");
+        self.targets.first().filter(is_arch).and_then(|name| Arch::from_name(name))
     }
 }
 

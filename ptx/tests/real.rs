@@ -23,7 +23,7 @@ fn everything_parses() {
 fn signatures_are_those_of_the_whole_module() {
     let values = ".version 8.0\n.target sm_90\n.address_size 64\n.global .u64 here[3] = {generic(k)+8, (1 + 2) * 4, 0xff00(k)}, next = -1;\n\
                   .const .f64 numbers[2][2] = {{1.5, -2e3}, {0d3ff0000000000000, 0f3f800000}};\n.global .samplerref s = { addr_mode_0 = wrap };\n\
-                  .visible .entry k(.param .u64 p, .param .align 8 .b8 q[4 * 6]) { ret; }";
+                  .visible .entry k(.param .u64 p, .param .align 8 .b8 q[24]) { ret; }";
     let fixtures = common::fixtures(".ptx").into_iter().map(|name| common::text(&name));
     let mut valued = 0;
     for text in fixtures.chain([values.to_string()]) {

@@ -47,5 +47,7 @@ pub use fault::{Fault, FaultKind};
 pub use image::{LoadFailure, LoadFailureKind};
 pub use kernel::Kernel;
 pub use launch::{Asked, Child, GraphLauncher, Launch, Launcher, Printer, Question, RunControl, Stats};
+pub(crate) use load::is_version;
 pub use program::{Countable, Program};
 pub use table::{InstructionForm, instruction_forms};
+pub(crate) use valid::LINKED;

@@ -31,7 +31,7 @@ const SUM: &str = "mad.lo.u32 %r1, %r1, 7, %r2; mad.lo.u32 %r1, %r1, 7, %r3; mad
 
 #[test]
 fn offsets_of_one_register() {
-    let loads = "ld.global.u32 %r2, [%rd1]; ld.global.u32 %r3, [%rd1-512]; ld.global.u32 %r4, [%rd1+4];";
+    let loads = "ld.global.u32 %r2, [%rd1]; ld.global.u32 %r3, [%rd1+-512]; ld.global.u32 %r4, [%rd1+4];";
     let body = format!("{loads} {SUM}");
     // In a row, at one address in each half of a warp, and one of either.
     type Way = (&'static str, fn(u32) -> u32);
@@ -115,7 +115,7 @@ fn another_warp_in_between() {
 
 #[test]
 fn an_offset_that_lies_outside() {
-    for (offset, forward) in [("+8", true), ("-16", false)] {
+    for (offset, forward) in [("+8", true), ("+-16", false)] {
         let step = if forward { "add.u64 %rd1, %rd1, 128;" } else { "sub.u64 %rd1, %rd1, 128;" };
         let first = if forward { 0 } else { 896 };
         let text = snippet(&format!(

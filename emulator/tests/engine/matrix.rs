@@ -1,19 +1,26 @@
 //! Matrix instructions: what is refused, faults, and what the checks see of them. `tests/matrix.rs` has what they compute.
 
+use std::sync::Arc;
+
 use cuda_emulator::check::Space;
-use cuda_emulator::engine::{FaultKind, Launch};
+use cuda_emulator::engine::{FaultKind, Launch, Program};
+use cuda_emulator::memory::Memory;
 
 use crate::checks::{RACE, UNINITIALISED, found, places};
 use crate::support::{Args, Device, launch, outputs, snippet_with};
 
-/// Why the instruction of a kernel cannot be executed.
+/// Why the instruction of a kernel cannot be loaded or executed.
 fn refusal(instruction: &str) -> String {
     let text = format!(
         ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k() {{\n\
          .reg .b32 %r<64>; .reg .b64 %x<32>;\n.shared .align 16 .b8 s[1024]; mov.u32 %r63, s;\n{instruction};\nret;\n}}\n"
     );
-    let device = Device::new(&text);
-    let kernel = device.kernel("k");
+    let memory = Arc::new(Memory::new(1 << 20));
+    let program = match Program::load(&text, &memory) {
+        Ok(program) => program,
+        Err(failure) => return failure.message,
+    };
+    let kernel = program.kernel("k").unwrap();
     let reasons: Vec<String> = kernel.unsupported().map(|(_, reason)| reason.to_owned()).collect();
     reasons.join("; ")
 }
@@ -23,15 +30,15 @@ const HALVES: &str = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r0,%r1
 #[test]
 fn what_ptx_does_not_have_is_refused() {
     for (instruction, wanted) in [
-        (HALVES.replace("k16", "k32"), "does not have this form"),
+        (HALVES.replace("k16", "k32"), "no such combination"),
         (HALVES.replace("row.col", "col.row"), "A is `.row` and B `.col`"),
-        (HALVES.replace("f32.f16.f16.f32", "f32.f16.bf16.f32"), "does not have this form"),
+        (HALVES.replace("f32.f16.f16.f32", "f32.f16.bf16.f32"), "no such combination"),
         (HALVES.replace("f16.f32 ", "f16.f16 "), "C and D of this shape have the same type"),
         (HALVES.replace("{%r8,%r9}", "{%r8}"), "operand 3 has 1 registers, 2 are expected"),
         (format!("{HALVES}, %r9"), "4 operands expected, 5 found"),
         ("mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f32 {%r0,%r1,%r2,%r3}, {%r4,%r5}, {%r6,%r7}, {%r10,%r11,%r12,%r13,%r14,%r15,%r16,%r17}".into(), "if C is `.f32`, so is D"),
         ("mma.sp.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r0,%r1}, {%r4,%r5}, {%r6,%r7}, {%r0,%r1}, %r8, 4".into(), "selector of this shape is below 4"),
-        ("wmma.load.a.sync.aligned.col.m8n8k32.shared.s4 {%r0}, [%r63]".into(), "does not have this form"),
+        ("wmma.load.a.sync.aligned.col.m8n8k32.shared.s4 {%r0}, [%r63]".into(), "no such combination"),
         ("wmma.load.c.sync.aligned.row.m16n16k8.shared.f16 {%r0,%r1,%r2,%r3}, [%r63]".into(), "no such matrix of this shape and type"),
         ("wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.u4.s32 {%r0,%r1}, {%r2}, {%r3}, {%r4,%r5}".into(), "A and B of `wmma` have the same type"),
     ] {

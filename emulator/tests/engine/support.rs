@@ -197,15 +197,16 @@ pub(crate) fn snippet(body: &str) -> String {
     snippet_with("", body)
 }
 
-/// As [`snippet`], with module-scope declarations behind the kernel.
+/// As [`snippet`], with module-scope declarations before the kernel, on its first line.
 pub(crate) fn snippet_with(declarations: &str, body: &str) -> String {
     let registers = ".reg .pred %p<32>; .reg .b16 %h<32>; .reg .b32 %r<64>; .reg .f32 %f<32>; .reg .b64 %rd<64>; \
                      .reg .f64 %fd<32>; .reg .b64 %out, %at; .reg .b32 %t;";
+    let declarations = declarations.replace('\n', " ");
     format!(
-        "{HEADER}.visible .entry k(.param .u64 out) {{\n{registers}\n\
+        "{HEADER}{declarations} .visible .entry k(.param .u64 out) {{\n{registers}\n\
          ld.param.u64 %out, [out]; mov.u32 %t, %tid.x;\n\
          mul.wide.u32 %at, %t, 4;\n\
-         add.u64 %at, %at, %out;\n\n{body}\nret;\n}}\n{declarations}"
+         add.u64 %at, %at, %out;\n\n{body}\nret;\n}}\n"
     )
 }
 

@@ -4,7 +4,10 @@ mod product;
 
 pub(crate) use product::{Random, decoded, encoded};
 
-use cuda_emulator::engine::FaultKind;
+use std::sync::Arc;
+
+use cuda_emulator::engine::{FaultKind, Program};
+use cuda_emulator::memory::Memory;
 
 use crate::support::{Args, Device};
 use product::{Case, HALVES, Layout, PLAIN, SHARED};
@@ -297,15 +300,20 @@ fn what_ptx_does_not_have_is_refused() {
         (HALVES, plain.replace("1, 1, 0, 0;", "1, 1, 0, 2;"), "transposed, 1, or not, 0"),
         (HALVES, plain.replace("1, 1, 0, 0;", "1, 1;"), "8 operands expected, 6 found"),
         (HALVES, plain.replace("%d0,", ""), "has 31 registers, 32 are expected"),
-        (HALVES, plain.replace("k16", "k8"), "does not have this form"),
-        (HALVES, plain.replace("n64", "n12"), "does not have this form"),
-        (integers, integers.instruction().replace("n64", "n40"), "does not have this form"),
+        (HALVES, plain.replace("k16", "k8"), "no such combination"),
+        (HALVES, plain.replace("n64", "n12"), "no such combination"),
+        (integers, integers.instruction().replace("n64", "n40"), "no such combination"),
         (integers, integers.instruction().replace("%q;", "%q, 1, 1;"), "4 operands expected, 6 found"),
         (HALVES, plain.replace("mma_async", "mma_async.sp"), ""),
     ] {
-        let device = Device::new(&case.text(&instruction));
-        let reasons: Vec<String> =
-            device.kernel("k").unsupported().map(|(_, reason)| reason.to_owned()).collect();
+        let memory = Arc::new(Memory::new(1 << 20));
+        let reasons: Vec<String> = match Program::load(&case.text(&instruction), &memory) {
+            Ok(program) => {
+                let kernel = program.kernel("k").unwrap();
+                kernel.unsupported().map(|(_, reason)| reason.to_owned()).collect()
+            }
+            Err(failure) => vec![failure.message],
+        };
         assert!(reasons.len() == 1 && reasons[0].contains(wanted), "{instruction}: {reasons:?}");
     }
 }

@@ -98,6 +98,11 @@ impl<'a> Cursor<'a> {
     fn body_directive(&mut self, block: &mut Vec<Statement<'a>>) -> Result<(), Fault> {
         match self.directive().unwrap_or_default() {
             "loc" => block.push(self.location()?),
+            "branchtargets" | "calltargets" | "callprototype"
+                if !matches!(block.last(), Some(Statement::Label(_))) =>
+            {
+                return Err(self.expected("a label before it"));
+            }
             "branchtargets" | "calltargets" => {
                 self.advance()?;
                 let targets = self.names()?;
@@ -105,8 +110,6 @@ impl<'a> Cursor<'a> {
             }
             "callprototype" => block.push(self.prototype()?),
             "pragma" => block.extend(self.pragma()?),
-            "file" => self.file().map(drop)?,
-            "section" => self.section().map(drop)?,
             "extern" | "visible" | "weak" | "common" | "attribute" => {
                 let linkage = self.linkage()?;
                 let mut variables = Vec::new();
@@ -135,25 +138,23 @@ impl<'a> Cursor<'a> {
         self.advance()?;
         let file = self.small("the number of a file")?;
         let line = self.small("a line")?;
-        let column = if self.token.kind == Kind::Number { self.small("a column")? } else { 0 };
-        while self.eat(b',')? {
-            match self.word("`function_name` or `inlined_at`")? {
-                "function_name" => {
-                    self.identifier("a label")?;
-                    self.offset()?;
-                }
-                "inlined_at" => {
-                    for what in ["the number of a file", "a line", "a column"] {
-                        self.small(what)?;
-                    }
-                }
-                other => {
-                    let what = Message::Expected("`function_name` or `inlined_at`");
-                    return Err(Fault::at(self.end - other.len()..self.end, what));
-                }
+        let column = self.small("a column")?;
+        if self.eat(b',')? {
+            self.keyword("function_name", "`function_name`")?;
+            self.identifier("a label")?;
+            self.offset()?;
+            self.expect(b',', "and `inlined_at` after the function's name")?;
+            self.keyword("inlined_at", "`inlined_at`")?;
+            for what in ["the number of a file", "a line", "a column"] {
+                self.small(what)?;
             }
         }
         Ok(Statement::Loc { file, line, column })
+    }
+
+    /// A word that stands at this place.
+    fn keyword(&mut self, word: &str, what: &'static str) -> Result<(), Fault> {
+        if self.at_word() && self.text() == word { self.advance() } else { Err(self.expected(what)) }
     }
 
     /// `a, b, c;`
@@ -173,10 +174,13 @@ impl<'a> Cursor<'a> {
     fn prototype(&mut self) -> Result<Statement<'a>, Fault> {
         self.advance()?;
         let returns = if self.at(b'(') { self.parameters()? } else { Vec::new() };
-        self.identifier("`_`")?;
+        self.keyword("_", "`_`")?;
         let params = if self.at(b'(') { self.parameters()? } else { Vec::new() };
-        while matches!(self.token.kind, Kind::Directive | Kind::Number) {
+        while let Some(name @ ("noreturn" | "abi_preserve" | "abi_preserve_control")) = self.directive() {
             self.advance()?;
+            if name != "noreturn" {
+                self.small("a number")?;
+            }
         }
         self.expect(b';', "after the prototype")?;
         Ok(Statement::CallPrototype { returns, params })

@@ -108,19 +108,34 @@ impl<'a> Cursor<'a> {
         self.expression(0).map(Value::literal)
     }
 
-    /// An extent, alignment or count: a constant that is not negative.
+    /// An extent: a number as it stands, or the number of threads in a warp.
     pub(super) fn extent(&mut self, what: &'static str) -> Result<u64, Fault> {
         let place = self.token.place();
-        if !self.at_constant() {
-            return Err(self.expected(what));
+        if self.at(b'-') {
+            return Err(Fault::at(place, Message::Negative(what)));
         }
-        let value = self.integer(0)?;
-        u64::try_from(value).map_err(|_| Fault::at(place, Message::Negative(what)))
+        let value = match self.token.kind {
+            Kind::Number => self.literal()?.0,
+            Kind::Word if self.text() == WARP_SIZE => {
+                self.advance()?;
+                Literal::Int(32)
+            }
+            _ => return Err(self.expected(what)),
+        };
+        match value {
+            Literal::Int(value) => {
+                u64::try_from(value).map_err(|_| Fault::at(place, Message::Negative(what)))
+            }
+            _ => Err(Fault::at(place, Message::Expected(what))),
+        }
     }
 
-    /// `+4`, `-4`, `+-4+8` behind a symbol: the sum of the signed terms.
+    /// `+4`, `+-4+8` behind a symbol: the sum of the signed terms, of which the first has a plus, as ptxas has it.
     pub(super) fn offset(&mut self) -> Result<i64, Fault> {
         let mut sum = 0i64;
+        if !self.at(b'+') {
+            return Ok(sum);
+        }
         while self.at(b'+') || self.at(b'-') {
             let minus = self.at(b'-');
             self.advance()?;

@@ -39,7 +39,9 @@ impl<'a> Cursor<'a> {
             line: first.line,
             body_line: 0,
         };
-        self.function_directives(&mut function)?;
+        while self.directive() == Some("attribute") {
+            self.attribute()?;
+        }
         if kind == FunctionKind::Function && self.at(b'(') {
             function.returns = self.parameters()?;
         }
@@ -89,12 +91,12 @@ impl<'a> Cursor<'a> {
                     function.noreturn = true;
                     self.advance()?;
                 }
-                "pragma" => self.pragma_strings(|_| ())?,
+                "pragma" if function.kind == FunctionKind::Entry => self.pragma_strings(|_| ())?,
+                "local_maxnreg" => self.directive_number().map(drop)?,
                 // How many registers a called function keeps, which is up to the assembler.
                 "abi_preserve" | "abi_preserve_control" if function.kind == FunctionKind::Function => {
                     self.directive_number().map(drop)?;
                 }
-                "attribute" => self.attribute().map(drop)?,
                 _ => self.unknown_function_directive()?,
             }
         }
@@ -103,7 +105,10 @@ impl<'a> Cursor<'a> {
 
     fn unknown_function_directive(&mut self) -> Result<(), Fault> {
         if self.space().is_some()
-            || matches!(self.directive(), Some("entry" | "func" | "visible" | "extern" | "weak"))
+            || matches!(
+                self.directive(),
+                Some("entry" | "func" | "visible" | "extern" | "weak" | "attribute" | "pragma")
+            )
         {
             return Err(self.expected("`;` or `{` after the function's head"));
         }

@@ -25,6 +25,9 @@ const STARTS: &[&str] = &[
     "alias",
 ];
 
+/// Pragmas that stand outside functions.
+const PRAGMAS: &[&str] = &["nounroll"];
+
 impl<'a> Cursor<'a> {
     pub(super) fn module(&mut self) -> Result<Module<'a>, Fault> {
         let mut module = Module {
@@ -40,6 +43,13 @@ impl<'a> Cursor<'a> {
         };
         if self.directive() != Some("target") {
             return Err(self.expected("`.target` after `.version`"));
+        }
+        while self.directive() == Some("target") {
+            self.target(&mut module)?;
+        }
+        if self.directive() == Some("address_size") {
+            self.advance()?;
+            module.address_size = self.address_size()?;
         }
         while self.token.kind != Kind::End {
             self.item(&mut module)?;
@@ -65,17 +75,16 @@ impl<'a> Cursor<'a> {
     fn item(&mut self, module: &mut Module<'a>) -> Result<(), Fault> {
         let Some(name) = self.directive() else { return self.stray() };
         match name {
-            "target" => self.target(module),
-            "address_size" => {
-                self.advance()?;
-                module.address_size = self.address_size()?;
-                Ok(())
-            }
+            "target" => Err(Fault::new(self.token.start, "`.target` stands behind `.version`")),
+            "address_size" => Err(Fault::new(
+                self.token.start,
+                "a module has at most one `.address_size`, behind `.target`",
+            )),
             "version" => Err(Fault::new(self.token.start, "a module has only one `.version`")),
             "file" => self.file().map(|f| module.files.push(f)),
             "section" => self.section().map(|s| module.sections.push(s)),
             "alias" => self.alias().map(|a| module.aliases.push(a)),
-            "pragma" => self.pragma_strings(|_| ()),
+            "pragma" => self.module_pragma(),
             "visible" | "extern" | "weak" | "common" | "entry" | "func" => self.linked(module),
             "align" | "attribute" => self.declarations(Linkage::Internal, &mut module.variables),
             _ if self.space().is_some() => self.declarations(Linkage::Internal, &mut module.variables),
@@ -83,7 +92,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A label between debug sections, or an error.
+    /// A label between debug sections, which rustc writes and ptxas refuses; or an error.
     fn stray(&mut self) -> Result<(), Fault> {
         if self.at_word() {
             let fault = self.expected("a directive");
@@ -152,16 +161,19 @@ impl<'a> Cursor<'a> {
         let first = self.token;
         let linkage = self.linkage()?;
         match self.directive() {
-            Some("entry" | "func") => self.function(first, linkage).map(|f| module.functions.push(f)),
+            Some("entry" | "func") if linkage != Linkage::Common => {
+                self.function(first, linkage).map(|f| module.functions.push(f))
+            }
             _ if self.at_declaration() => self.declarations(linkage, &mut module.variables),
             _ => Err(self.expected("`.entry`, `.func` or a state space")),
         }
     }
 
+    /// One linkage at most, and attributes.
     pub(super) fn linkage(&mut self) -> Result<Linkage, Fault> {
         let mut linkage = Linkage::Internal;
         while let Some(name) = self.directive() {
-            linkage = match name {
+            let found = match name {
                 "visible" => Linkage::Visible,
                 "extern" => Linkage::Extern,
                 "weak" => Linkage::Weak,
@@ -172,6 +184,10 @@ impl<'a> Cursor<'a> {
                 }
                 _ => break,
             };
+            if linkage != Linkage::Internal {
+                return Err(self.expected("`.entry`, `.func` or a state space: there is a linkage already"));
+            }
+            linkage = found;
             self.advance()?;
         }
         Ok(linkage)
@@ -186,6 +202,22 @@ impl<'a> Cursor<'a> {
                 return self.expect(b';', "or `,` after the pragma");
             }
         }
+    }
+
+    /// A pragma for the whole module. What is none counts as a directive that is not known.
+    fn module_pragma(&mut self) -> Result<(), Fault> {
+        let (line, start, text) = (self.token.line, self.token.start + 1, self.lexer.text());
+        let mut unknown = None;
+        self.pragma_strings(|pragma| {
+            if !PRAGMAS.contains(&pragma) {
+                unknown.get_or_insert(pragma);
+            }
+        })?;
+        let end = self.end.saturating_sub(1);
+        if unknown.is_some() {
+            self.unknown.push((line, text.get(start..end).unwrap_or_default()));
+        }
+        Ok(())
     }
 
     /// Notes that the current token is a directive that is not known.

@@ -47,7 +47,7 @@ impl<'a> Cursor<'a> {
     fn named(&mut self) -> Result<Operand<'a>, Fault> {
         let operand = self.name()?;
         let Operand::Name(name) = operand else { return Ok(operand) };
-        if self.at(b'+') || self.at(b'-') {
+        if self.at(b'+') {
             return Ok(Operand::Offset(name, self.offset()?));
         }
         if self.eat(b'[')? { self.element_of(name) } else { Ok(operand) }

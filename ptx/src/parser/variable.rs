@@ -44,7 +44,7 @@ impl<'a> Cursor<'a> {
         self.expect(b';', "after the declaration")
     }
 
-    /// `( .param ..., .param ... )`; the names may be missing or `_`.
+    /// `( .param ..., .param ... )`; in prototypes the names are `_`.
     pub(super) fn parameters(&mut self) -> Result<Vec<Variable<'a>>, Fault> {
         self.expect(b'(', "before the parameters")?;
         let mut params = Vec::new();
@@ -55,12 +55,18 @@ impl<'a> Cursor<'a> {
             if !matches!(self.space(), Some(Space::Param | Space::Reg)) && self.directive() != Some("align") {
                 return Err(self.expected("`.param` or `.reg`"));
             }
-            let specifier = self.specifier(Linkage::Internal)?;
+            let mut specifier = self.specifier(Linkage::Internal)?;
             if !matches!(specifier.space, Space::Param | Space::Reg) {
                 return Err(self.expected("a parameter"));
             }
+            if self.directive() == Some("align") {
+                specifier.align = Some(self.alignment()?);
+            }
             let line = self.token.line;
-            let name = if self.at_word() { self.identifier("a parameter name")? } else { "" };
+            let name = self.identifier("a parameter name")?;
+            if self.at(b'<') {
+                return Err(self.expected("`)` or `,` after the parameter"));
+            }
             let variable = self.declarator(&specifier, if name == "_" { "" } else { name }, line)?;
             self.check_size(&variable)?;
             params.push(variable);
@@ -101,13 +107,15 @@ impl<'a> Cursor<'a> {
         let (mut ty, mut vector, mut ptr) = (None, 1, None);
         while let Some(name) = self.directive() {
             match name {
-                "align" => align = Some(self.alignment()?),
-                "v2" | "v4" | "v8" => {
+                // Behind the type it is for parameters only.
+                "align" if ty.is_some() && matches!(space, Space::Param | Space::Reg) => break,
+                "align" if vector == 1 && ty.is_none() => align = Some(self.alignment()?),
+                "v2" | "v4" | "v8" if vector == 1 && ty.is_none() => {
                     vector = u32::from(name.as_bytes()[1] - b'0');
                     self.advance()?;
                 }
-                "ptr" => ptr = Some(self.pointer()?),
-                "attribute" => managed |= self.attribute()?,
+                "ptr" if ptr.is_none() && ty.is_some() => ptr = Some(self.pointer()?),
+                "attribute" if ty.is_none() => managed |= self.attribute()?,
                 _ => match Type::from_name(name) {
                     Some(known) if ty.is_none() => {
                         ty = Some(known);
@@ -138,8 +146,10 @@ impl<'a> Cursor<'a> {
     fn pointer(&mut self) -> Result<PtrAttribute, Fault> {
         self.advance()?;
         let space = self.space();
-        if space.is_some() {
-            self.advance()?;
+        match space {
+            Some(Space::Global | Space::Const | Space::Shared | Space::Local) => self.advance()?,
+            Some(_) => return Err(self.expected("`.global`, `.const`, `.shared` or `.local`")),
+            None => {}
         }
         let align = if self.directive() == Some("align") { self.alignment()? } else { 4 };
         Ok(PtrAttribute { space, align })
@@ -151,10 +161,15 @@ impl<'a> Cursor<'a> {
         if !self.at(b'(') {
             return Err(self.expected("`(` after `.attribute`"));
         }
-        let start = self.token.start;
+        let (start, place) = (self.token.start, self.token.place());
         self.skip_group()?;
         let inner = self.lexer.slice(start, self.end);
-        Ok(inner.split(|c: char| !c.is_ascii_alphanumeric()).any(|part| part == "managed"))
+        let mut words = inner.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        let mut names = words.clone().filter(|word| word.starts_with(|c: char| c.is_ascii_alphabetic()));
+        if names.any(|word| !matches!(word, "managed" | "unified")) {
+            return Err(Fault::at(place, Message::Expected("`.managed` or `.unified` as attribute")));
+        }
+        Ok(words.any(|word| word == "managed"))
     }
 
     /// The name, on this line, has been read: `<n>`, `[n]`...

@@ -119,7 +119,7 @@ impl InstanceOptions {
     /// The driver reports this version (`12_040` is 12.4) and has only the functions of that version; 13.0 by default.
     ///
     /// It does not know what came later: attributes of devices, pointers and launches, limits, options of the compiler, formats of arrays and
-    /// flags are `CUDA_ERROR_INVALID_VALUE`. It still takes PTX of later versions, up to 9.0.
+    /// flags are `CUDA_ERROR_INVALID_VALUE`. PTX that came later is `CUDA_ERROR_UNSUPPORTED_PTX_VERSION`: 11.8 reads `.version` 7.8, 12.0 reads 8.0, 12.4 reads 8.4 and 13.0 reads 9.0.
     pub fn as_of(mut self, version: u32) -> InstanceOptions {
         self.version = version;
         self

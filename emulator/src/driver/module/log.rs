@@ -80,8 +80,9 @@ impl Refusal {
         let line = 1 + before.matches('\n').count();
         let version =
             text.get(before.len()..).and_then(|rest| rest.split_whitespace().nth(1)).unwrap_or_default();
+        let (major, minor) = super::shape::newest_version();
         let log = format!(
-            "ptxas application ptx input, line {line}; fatal   : Unsupported .version {version}; current version is '9.0'"
+            "ptxas application ptx input, line {line}; fatal   : Unsupported .version {version}; current version is '{major}.{minor}'"
         );
         Refusal::new(CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION, log)
     }

@@ -4,6 +4,8 @@ use cuda_ptx::{Directives, Function, FunctionKind, Module};
 use std::collections::HashMap;
 
 use super::log::Refusal;
+use crate::driver::state;
+use crate::engine::is_version;
 
 /// The directives that bound a kernel's launches.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,8 +42,31 @@ impl From<&Directives> for Shape {
 
 /// The device's architecture.
 pub(super) const DEVICE: u32 = 90;
-/// The newest PTX that driver 580 reads.
-const NEWEST_VERSION: (u32, u32) = (9, 0);
+/// The drivers that brought versions of PTX, as `cuDriverGetVersion` answers, and the newest version that each reads.
+const VERSIONS: &[(u32, (u32, u32))] = &[
+    (11_030, (7, 3)),
+    (11_040, (7, 4)),
+    (11_050, (7, 5)),
+    (11_060, (7, 6)),
+    (11_070, (7, 7)),
+    (11_080, (7, 8)),
+    (12_000, (8, 0)),
+    (12_010, (8, 1)),
+    (12_020, (8, 2)),
+    (12_030, (8, 3)),
+    (12_040, (8, 4)),
+    (12_050, (8, 5)),
+    (12_070, (8, 6)),
+    (12_080, (8, 7)),
+    (12_090, (8, 8)),
+    (13_000, (9, 0)),
+];
+
+/// The newest PTX that the driver reads which this one says it is.
+pub(super) fn newest_version() -> (u32, u32) {
+    let own = state::version() as u32;
+    VERSIONS.iter().rev().find(|(driver, _)| *driver <= own).map_or((7, 3), |(_, version)| *version)
+}
 
 /// The architectures that PTX has had, and the version that brought each.
 const ARCHITECTURES: &[(u32, (u32, u32))] = &[
@@ -124,7 +149,7 @@ pub(super) fn outline(text: &str) -> Result<Outline, Refusal> {
 }
 
 fn check(module: &Module<'_>, text: &str) -> Result<(), Refusal> {
-    if module.version > NEWEST_VERSION {
+    if module.version > newest_version() || !is_version(module.version.0, module.version.1) {
         return Err(Refusal::version(text));
     }
     let line =
@@ -179,11 +204,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn versions() {
+        assert!(VERSIONS.is_sorted() && VERSIONS.is_sorted_by_key(|(_, version)| version));
+        assert_eq!(newest_version(), (9, 0), "the process's own driver");
+    }
+
+    #[test]
     fn targets() {
         let target = |name: &str| target_of(&format!(".version 9.0 .target {name}"));
         assert_eq!(target("sm_90a"), Some(90));
         assert_eq!(target("sm_120f"), Some(120));
-        for wrong in ["sm_80a", "sm_999", "sm_90f", "sm_", "compute_90", "foo"] {
+        assert_eq!(target("compute_90"), Some(90), "as ptxas has it");
+        for wrong in ["sm_80a", "sm_999", "sm_90f", "sm_", "compute_", "90", "foo"] {
             assert_eq!(target(wrong), None, "{wrong}");
         }
     }

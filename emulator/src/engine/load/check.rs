@@ -10,10 +10,18 @@ use crate::engine::table;
 use crate::engine::valid::Check;
 
 /// Checks every function that has a body. Answers with the variables in them that lie in device memory or are shared.
-pub(super) fn functions<'a>(module: &Module<'a>, image: &Image) -> Result<Vec<Variable<'a>>, LoadFailure> {
+pub(super) fn functions<'a>(
+    module: &Module<'a>,
+    text: &str,
+    image: &Image,
+) -> Result<Vec<Variable<'a>>, LoadFailure> {
     let mut nested = Vec::new();
-    let mut check = Check::new(module)?;
-    for function in module.functions.iter().filter(|f| f.body.is_some()) {
+    let mut check = Check::new(module, text)?;
+    for function in &module.functions {
+        check.reach(function);
+        if function.body.is_none() {
+            continue;
+        }
         let statements = function.statements().map_err(|error| refused(&error))?;
         block(&statements, image)?;
         check.function(function, &statements)?;

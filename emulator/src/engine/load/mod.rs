@@ -17,6 +17,8 @@ use crate::memory::Memory;
 
 /// Newest `.version` this engine reads, as `major * 10 + minor`.
 const NEWEST_VERSION: u32 = 90;
+/// The last minor version of each major one, from 1 on.
+const LAST_MINORS: [u32; 9] = [5, 3, 2, 3, 1, 5, 8, 8, 0];
 /// Newest architecture number this engine plays.
 const NEWEST_TARGET: u32 = 90;
 /// Most bytes of one variable that go through memory on the way to the device.
@@ -31,6 +33,7 @@ pub(super) fn load(
     // Declarations are known by where they stand in this text.
     let text: Arc<str> = text.trim_end_matches('\0').into();
     let module = cuda_ptx::parse(&text).map_err(|error| refused(&error))?;
+    ascii(&text)?;
     let mut image = Image {
         text: Arc::clone(&text),
         version: version(&module)?,
@@ -42,7 +45,7 @@ pub(super) fn load(
     image.first_function = windows::place_functions(image.functions.len());
     collect_shared(&module, &mut image)?;
     place_elsewhere(&module, symbols, &mut image);
-    let nested = check::functions(&module, &image)?;
+    let nested = check::functions(&module, &text, &image)?;
     shared::check(&module, &image, &nested)?;
     let placed = place(&module, memory, &mut image).and_then(|()| place_nested(&nested, memory, &mut image));
     if let Err(failure) = placed {
@@ -50,6 +53,15 @@ pub(super) fn load(
         return Err(failure);
     }
     Ok(image)
+}
+
+/// Refuses other characters, which ptxas takes nowhere, comments and names of files included.
+fn ascii(text: &str) -> Result<(), LoadFailure> {
+    if text.is_ascii() {
+        return Ok(());
+    }
+    let line = 1 + text.bytes().take_while(u8::is_ascii).filter(|byte| *byte == b'\n').count() as u32;
+    Err(failure(LoadFailureKind::Invalid, line, "unexpected non-ASCII character"))
 }
 
 /// Gives the device memory of the variables back.
@@ -79,6 +91,10 @@ pub(super) fn refused(error: &ParseError) -> LoadFailure {
 fn version(module: &Module<'_>) -> Result<u32, LoadFailure> {
     let (major, minor) = module.version;
     let version = major.saturating_mul(10).saturating_add(minor);
+    if version <= NEWEST_VERSION && !is_version(major, minor) {
+        let message = format!("there is no PTX .version {major}.{minor}");
+        return Err(failure(LoadFailureKind::Version, 0, message));
+    }
     if version > NEWEST_VERSION {
         let newest = format!("{}.{}", NEWEST_VERSION / 10, NEWEST_VERSION % 10);
         let message =
@@ -86,6 +102,12 @@ fn version(module: &Module<'_>) -> Result<u32, LoadFailure> {
         return Err(failure(LoadFailureKind::Version, 0, message));
     }
     Ok(version)
+}
+
+/// Whether there is such a `.version`, up to the newest that is read.
+pub(crate) fn is_version(major: u32, minor: u32) -> bool {
+    let last = major.checked_sub(1).and_then(|at| LAST_MINORS.get(at as usize));
+    last.is_some_and(|last| minor <= *last)
 }
 
 fn target(module: &Module<'_>) -> Result<u32, LoadFailure> {
@@ -96,6 +118,9 @@ fn target(module: &Module<'_>) -> Result<u32, LoadFailure> {
             return Err(failure(LoadFailureKind::Target, 0, format!("unknown .target {name}")));
         }
     };
+    if let Some(other) = module.targets.iter().skip(1).find(|other| !is_option(other)) {
+        return Err(failure(LoadFailureKind::Target, 0, format!("unknown .target {other}")));
+    }
     if target > NEWEST_TARGET {
         let name = module.targets.first().copied().unwrap_or_default();
         let message = format!("PTX for {name} does not run on sm_{NEWEST_TARGET}");
@@ -105,6 +130,13 @@ fn target(module: &Module<'_>) -> Result<u32, LoadFailure> {
         return Err(failure(LoadFailureKind::Unsupported, 0, "PTX with .address_size 32 is not supported"));
     }
     Ok(target)
+}
+
+/// What may stand behind the first target: an option, or another target.
+fn is_option(name: &str) -> bool {
+    matches!(name, "debug" | "texmode_unified" | "texmode_independent")
+        || name.starts_with("sm_")
+        || name.starts_with("compute_")
 }
 
 fn collect_functions(module: &Module<'_>, image: &mut Image) -> Result<(), LoadFailure> {
@@ -121,11 +153,13 @@ fn collect_functions(module: &Module<'_>, image: &mut Image) -> Result<(), LoadF
         });
     }
     collect_aliases(module, image)?;
-    let kernels = module.functions.iter().filter(|f| f.kind == FunctionKind::Entry);
-    for kernel in kernels.filter(|f| f.body.is_none() && f.linkage != Linkage::Extern) {
-        if !image.by_name.contains_key(kernel.name) {
-            let message = format!("kernel `{}` is declared and not defined", kernel.name);
-            return Err(failure(LoadFailureKind::Unresolved, kernel.line, message));
+    for function in module.functions.iter().filter(|f| f.body.is_none() && f.linkage != Linkage::Extern) {
+        if !image.by_name.contains_key(function.name) {
+            let message = match function.kind {
+                FunctionKind::Entry => format!("kernel `{}` is declared and not defined", function.name),
+                _ => format!("unresolved extern function `{}`", function.name),
+            };
+            return Err(failure(LoadFailureKind::Unresolved, function.line, message));
         }
     }
     let missing = |f: &&Function<'_>| f.body.is_none() && !image.by_name.contains_key(f.name);
@@ -151,13 +185,8 @@ fn collect_aliases(module: &Module<'_>, image: &mut Image) -> Result<(), LoadFai
         if function.kind == FunctionKind::Entry || function.linkage == Linkage::Weak {
             return wrong(format!("kernel or weak function `{target}` cannot have an alias"));
         }
-        let Some(prototype) = declared.get(alias) else {
+        if !declared.contains_key(alias) {
             return wrong(format!("alias `{alias}` is not declared as a function"));
-        };
-        if (prototype.params.len(), prototype.returns.len())
-            != (function.params.len(), function.returns.len())
-        {
-            return wrong(format!("alias `{alias}` and `{target}` differ in their parameters"));
         }
         let index = image.by_name.get(*target).copied().unwrap_or_default();
         if image.by_name.insert((*alias).to_owned(), index).is_some() {
@@ -173,6 +202,11 @@ fn duplicate(name: &str, line: u32) -> LoadFailure {
 
 fn collect_shared(module: &Module<'_>, image: &mut Image) -> Result<(), LoadFailure> {
     for variable in module.variables.iter().filter(|v| v.space == Space::Shared) {
+        if variable.linkage == Linkage::Extern
+            && image.shared.get(variable.name).is_some_and(|old| !old.dynamic)
+        {
+            continue;
+        }
         let entry = SharedVariable::of(variable);
         if image.shared.insert(variable.name.to_owned(), entry).is_some_and(|old| !old.dynamic) {
             return Err(duplicate(variable.name, variable.line));

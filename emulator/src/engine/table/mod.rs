@@ -279,6 +279,23 @@ pub(super) fn decode(builder: &mut Builder<'_, '_>) -> Result<(), Refusal> {
     Err(Refusal::new("this engine does not have this form yet"))
 }
 
+/// Whether some row is of that name; of the modifiers in `twice`, one more counts for nothing.
+pub(super) fn has(name: &str, twice: &[&str]) -> bool {
+    let mut parts = name.split('.');
+    let rows = parts.next().and_then(|mnemonic| table().get(mnemonic));
+    let mut kept: Vec<&str> = Vec::new();
+    for part in parts.filter(|part| *part != CACHE_HINT) {
+        if !(twice.contains(&part) && kept.contains(&part)) {
+            kept.push(part);
+        }
+    }
+    let types = || kept.iter().filter_map(|part| Type::from_name(part));
+    rows.is_some_and(|rows| {
+        let mut forms = rows.iter().filter_map(|(pattern, _)| pattern.matches(kept.iter().copied()));
+        forms.any(|form| form.types().eq(types()))
+    })
+}
+
 /// An instruction that the engine executes, for documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstructionForm {

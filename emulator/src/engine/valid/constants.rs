@@ -9,33 +9,25 @@ const BARRIERS: RangeInclusive<i64> = 0..=15;
 /// Registers of a thread that `setmaxnreg` may ask for.
 const REGISTERS: RangeInclusive<i64> = 24..=256;
 
-/// Of these, some operands are.
-const CHECKED: [&str; 12] = [
-    "applypriority",
-    "bar",
-    "barrier",
-    "cp",
-    "createpolicy",
-    "discard",
-    "elect",
-    "fence",
-    "lop3",
-    "membar",
-    "pmevent",
-    "setmaxnreg",
-];
-
 /// Checks the constants of an instruction of that name.
 pub(super) fn check(name: &str, operands: &[Operand<'_>]) -> Result<(), String> {
     let mnemonic = name.split('.').next().unwrap_or_default();
-    if !CHECKED.contains(&mnemonic) {
-        return Ok(());
+    match mnemonic {
+        "bfe" => return fields(operands.get(2..)),
+        "bfi" => return fields(operands.get(3..)),
+        "applypriority" | "bar" | "barrier" | "cp" | "createpolicy" | "discard" | "elect" | "fence"
+        | "lop3" | "mbarrier" | "membar" | "pmevent" | "setmaxnreg" => {}
+        _ => return Ok(()),
     }
     let parts: Vec<&str> = name.split('.').collect();
     let has = |part: &str| parts.contains(&part);
     let at = |index: usize| operands.get(index);
     match mnemonic {
         "bar" | "barrier" if !has("warp") && !has("cluster") => barrier(has("red"), operands),
+        "mbarrier" if has("parity") => match at(2).and_then(literal) {
+            Some(parity) => within(parity, 0..=1),
+            None => Ok(()),
+        },
         "pmevent" => within(number(at(0))?, if has("mask") { 0..=0xffff } else { 0..=15 }),
         "cp" if has("ca") || has("cg") => copied(has("cg"), operands),
         "cp" if has("wait_group") => number(at(0)).map(drop),
@@ -74,6 +66,11 @@ fn copied(past_l1: bool, operands: &[Operand<'_>]) -> Result<(), String> {
         Some(read) => within(read, 0..=bytes),
         None => Ok(()),
     }
+}
+
+/// Where a field of bits begins and how long it is.
+fn fields(operands: Option<&[Operand<'_>]>) -> Result<(), String> {
+    operands.unwrap_or_default().iter().filter_map(literal).try_for_each(|number| within(number, 0..=255))
 }
 
 fn registers(count: i64) -> Result<(), String> {

@@ -16,6 +16,12 @@ pub(super) fn variable(variable: &Variable<'_>, module: bool) -> Result<(), Stri
     }
     is_name(name)?;
     element(variable)?;
+    if space == Space::Param {
+        parameter_align(variable)?;
+    }
+    if variable.linkage == Linkage::Common && space != Space::Global {
+        return Err(format!("`{name}` in {space} cannot be `.common`"));
+    }
     if variable.init.is_some() && !matches!(space, Space::Global | Space::Const) {
         return Err(format!("`{name}` in {space} cannot have an initial value"));
     }
@@ -67,9 +73,26 @@ fn element(variable: &Variable<'_>) -> Result<(), String> {
     Ok(())
 }
 
+/// Parameters of functions and of calls are aligned to as much at most.
+const LARGEST_ALIGN: u32 = 128;
+
+fn parameter_align(variable: &Variable<'_>) -> Result<(), String> {
+    match variable.align {
+        Some(align) if align > LARGEST_ALIGN => Err(format!(
+            "the parameter `{}` is aligned to {align}, and {LARGEST_ALIGN} is possible at most",
+            variable.name
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// A name has more than its first mark.
 fn is_name(name: &str) -> Result<(), String> {
-    if matches!(name, "_" | "$" | "%") { Err(format!("`{name}` is not a name")) } else { Ok(()) }
+    if matches!(name, "" | "_" | "$" | "%") {
+        Err(format!("`{}` is not a name", if name.is_empty() { "_" } else { name }))
+    } else {
+        Ok(())
+    }
 }
 
 fn has_length(variable: &Variable<'_>) -> bool {
@@ -130,6 +153,13 @@ fn parameters(function: &Function<'_>) -> Result<(), String> {
             return Err(format!("the parameter `{name}` of a function cannot be {}", variable.ty));
         }
         element(variable)?;
+        if !entry {
+            is_name(name)?;
+            parameter_align(variable)?;
+            if variable.ptr.is_some() {
+                return Err(format!("`{name}`: `.ptr` is of the parameters of kernels"));
+            }
+        }
         if variable.dims.len() > 1 {
             return Err(format!("the parameter `{name}` cannot be an array of arrays"));
         }

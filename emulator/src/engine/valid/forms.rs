@@ -11,6 +11,8 @@
 //! | `d\|`, `q\|` | the same, and perhaps a second one behind a bar, a predicate |
 //! | `a` | an address in brackets |
 //! | `h` | a cache policy, where the name has `.L2::cache_hint` |
+//! | `D`, `S` | elements that are written and read, as many as the name says |
+//! | `v`, `w` | a register of a video instruction or a number, and one that is written |
 //! | `*` | anything whose names are declared |
 //!
 //! The type is the first of the name; with `2` the last, with `w` twice as wide as the first, or the one behind a colon. `?`: may be
@@ -34,6 +36,12 @@ pub(super) enum Role {
     Predicate,
     Address,
     Policy,
+    /// Elements that are written, as many as the name says, and that are read.
+    Elements,
+    ElementSources,
+    /// A register of 32 bits, perhaps a part of it: read, where it may be a number, and written.
+    Selected,
+    SelectedDest,
     Anything,
 }
 
@@ -70,6 +78,10 @@ impl Slot {
             "p" => Role::Predicate,
             "a" => Role::Address,
             "h" => Role::Policy,
+            "D" => Role::Elements,
+            "S" => Role::ElementSources,
+            "v" => Role::Selected,
+            "w" => Role::SelectedDest,
             _ => Role::Anything,
         };
         let typed = match kind.strip_prefix(':') {
@@ -263,7 +275,7 @@ const FORMS: &[(&str, &str)] = &[
     ),
     (
         "st.async[.weak][.shared::cluster].mbarrier::complete_tx::bytes[.{v2|v4}].{b32|b64|u32|u64|s32|s64|f32|f64}",
-        "a t *",
+        "a t a?",
     ),
     (
         "atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].add[.L2::cache_hint].{u32|s32|u64|f32|f64} \
@@ -279,8 +291,10 @@ const FORMS: &[(&str, &str)] = &[
         "d a s s h",
     ),
     (
-        "atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.global].{add|min|max}[.noftz][.L2::cache_hint].{v2|v4|v8}.{f16|f16x2|bf16|bf16x2|f32}",
-        "* a * h",
+        "atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.global].{add|min|max}.noftz[.L2::cache_hint].{v2|v4|v8}.{f16|bf16} \
+         atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.global].{add|min|max}.noftz[.L2::cache_hint].{v2|v4}.{f16x2|bf16x2} \
+         atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.global].add[.L2::cache_hint].{v2|v4}.f32",
+        "D a S h",
     ),
     (
         "red[.{relaxed|release}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].add[.L2::cache_hint].{u32|s32|u64|f32|f64} \
@@ -291,15 +305,17 @@ const FORMS: &[(&str, &str)] = &[
         "a s h",
     ),
     (
-        "red[.{relaxed|release}][.{cta|cluster|gpu|sys}][.global].{add|min|max}[.noftz][.L2::cache_hint].{v2|v4|v8}.{f16|f16x2|bf16|bf16x2|f32}",
-        "a * h",
+        "red[.{relaxed|release}][.{cta|cluster|gpu|sys}][.global].{add|min|max}.noftz[.L2::cache_hint].{v2|v4|v8}.{f16|bf16} \
+         red[.{relaxed|release}][.{cta|cluster|gpu|sys}][.global].{add|min|max}.noftz[.L2::cache_hint].{v2|v4}.{f16x2|bf16x2} \
+         red[.{relaxed|release}][.{cta|cluster|gpu|sys}][.global].add[.L2::cache_hint].{v2|v4}.f32",
+        "a S h",
     ),
     (
         "red.async.relaxed.cluster[.shared::cluster].mbarrier::complete_tx::bytes.add.{u32|s32|u64|s64} \
          red.async.relaxed.cluster[.shared::cluster].mbarrier::complete_tx::bytes.{min|max}.{u32|s32} \
          red.async.relaxed.cluster[.shared::cluster].mbarrier::complete_tx::bytes.{inc|dec}.u32 \
          red.async.relaxed.cluster[.shared::cluster].mbarrier::complete_tx::bytes.{and|or|xor}.b32",
-        "a s a",
+        "a s a?",
     ),
     (
         "multimem.ld_reduce[.weak][.global].add.{u32|s32|u64|f32|f64} \
@@ -325,7 +341,7 @@ const FORMS: &[(&str, &str)] = &[
          multimem.ld_reduce.{relaxed|acquire}.{cta|cluster|gpu|sys}[.global].{min|max}.{v2|v4}.{f16x2|bf16x2} \
          multimem.ld_reduce[.weak][.global].add.{v2|v4}.f32 \
          multimem.ld_reduce.{relaxed|acquire}.{cta|cluster|gpu|sys}[.global].add.{v2|v4}.f32",
-        "* a",
+        "D a",
     ),
     (
         "multimem.red[.global].add[.acc::f32].{u32|s32|u64|f32|f64|f16x2|bf16x2} \
@@ -349,7 +365,7 @@ const FORMS: &[(&str, &str)] = &[
          multimem.st.{relaxed|release}.{cta|cluster|gpu|sys}[.global].{v2|v4|v8}.{f16|bf16} \
          multimem.st[.weak][.global].{v2|v4}.{f16x2|bf16x2|f32} \
          multimem.st.{relaxed|release}.{cta|cluster|gpu|sys}[.global].{v2|v4}.{f16x2|bf16x2|f32}",
-        "a *",
+        "a S",
     ),
     // Textures and surfaces.
     (
@@ -396,8 +412,46 @@ const FORMS: &[(&str, &str)] = &[
     ("bar[.cta].arrive", "s:u32 s:u32"),
     ("barrier[.cta].sync[.aligned]", "s:u32 s:u32?"),
     ("barrier[.cta].arrive[.aligned]", "s:u32 s:u32"),
-    ("bar[.cta].red.popc.u32 barrier[.cta].red.popc[.aligned].u32", "d s:u32 * p?"),
-    ("bar[.cta].red.{and|or}.pred barrier[.cta].red.{and|or}[.aligned].pred", "q s:u32 * p?"),
+    ("bar[.cta].red.popc.u32 barrier[.cta].red.popc[.aligned].u32", "d s:u32 s:u32 p"),
+    ("bar[.cta].red.popc.u32 barrier[.cta].red.popc[.aligned].u32", "d s:u32 p"),
+    ("bar[.cta].red.{and|or}.pred barrier[.cta].red.{and|or}[.aligned].pred", "q s:u32 s:u32 p"),
+    ("bar[.cta].red.{and|or}.pred barrier[.cta].red.{and|or}[.aligned].pred", "q s:u32 p"),
+    ("mbarrier.init[.{shared|shared::cta}].b64", "a s:u32"),
+    ("mbarrier.inval[.{shared|shared::cta}].b64", "a"),
+    (
+        "mbarrier.{arrive|arrive_drop}[.{shared|shared::cta|shared::cluster}].b64 \
+         mbarrier.{arrive|arrive_drop}.{release|relaxed}.{cta|cluster}[.{shared|shared::cta|shared::cluster}].b64",
+        "d:u64 a s:u32?",
+    ),
+    (
+        "mbarrier.{arrive|arrive_drop}.expect_tx[.{shared|shared::cta|shared::cluster}].b64 \
+         mbarrier.{arrive|arrive_drop}.expect_tx.{release|relaxed}.{cta|cluster}[.{shared|shared::cta|shared::cluster}].b64 \
+         mbarrier.{arrive|arrive_drop}.noComplete[.{shared|shared::cta}].b64 \
+         mbarrier.{arrive|arrive_drop}.noComplete.release.cta[.{shared|shared::cta}].b64",
+        "d:u64 a s:u32",
+    ),
+    (
+        "mbarrier.{expect_tx|complete_tx}[.{shared|shared::cta|shared::cluster}].b64 \
+         mbarrier.{expect_tx|complete_tx}.relaxed.{cta|cluster}[.{shared|shared::cta|shared::cluster}].b64",
+        "a s:u32",
+    ),
+    (
+        "mbarrier.test_wait[.{shared|shared::cta}].b64 mbarrier.test_wait.{acquire|relaxed}.{cta|cluster}[.{shared|shared::cta}].b64",
+        "q a s:u64",
+    ),
+    (
+        "mbarrier.test_wait.parity[.{shared|shared::cta}].b64 mbarrier.test_wait.parity.{acquire|relaxed}.{cta|cluster}[.{shared|shared::cta}].b64",
+        "q a s:u32",
+    ),
+    (
+        "mbarrier.try_wait[.{shared|shared::cta}].b64 mbarrier.try_wait.{acquire|relaxed}.{cta|cluster}[.{shared|shared::cta}].b64",
+        "q a s:u64 s:u32?",
+    ),
+    (
+        "mbarrier.try_wait.parity[.{shared|shared::cta}].b64 mbarrier.try_wait.parity.{acquire|relaxed}.{cta|cluster}[.{shared|shared::cta}].b64",
+        "q a s:u32 s:u32?",
+    ),
+    ("mbarrier.pending_count.b64", "d:u32 s"),
     ("bar.warp.sync", "s:b32"),
     ("barrier.cluster.arrive[.{release|relaxed}][.aligned] barrier.cluster.wait[.acquire][.aligned]", ""),
     ("shfl.sync.{up|down|bfly|idx}.b32", "d| s s:u32 s:u32 s:u32"),
@@ -415,11 +469,18 @@ const FORMS: &[(&str, &str)] = &[
          vabsdiff.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}] vmin.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}] \
          vmax.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}] vshl.{u32|s32}.{u32|s32}.u32[.sat].{clamp|wrap}[.{add|min|max}] \
          vshr.{u32|s32}.{u32|s32}.u32[.sat].{clamp|wrap}[.{add|min|max}] vset.{u32|s32}.{u32|s32}.{eq|ne|lt|le|gt|ge}[.{add|min|max}]",
-        "* * * *?",
+        "w v v v",
     ),
     (
-        "vmad.{u32|s32}.{u32|s32}.{u32|s32}[.po][.sat][.{shr7|shr15}] \
-         vadd2.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}] vsub2.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}] \
+        "vadd.{u32|s32}.{u32|s32}.{u32|s32}[.sat] vsub.{u32|s32}.{u32|s32}.{u32|s32}[.sat] \
+         vabsdiff.{u32|s32}.{u32|s32}.{u32|s32}[.sat] vmin.{u32|s32}.{u32|s32}.{u32|s32}[.sat] \
+         vmax.{u32|s32}.{u32|s32}.{u32|s32}[.sat] vshl.{u32|s32}.{u32|s32}.u32[.sat].{clamp|wrap} \
+         vshr.{u32|s32}.{u32|s32}.u32[.sat].{clamp|wrap} vset.{u32|s32}.{u32|s32}.{eq|ne|lt|le|gt|ge}",
+        "w v v",
+    ),
+    ("vmad.{u32|s32}.{u32|s32}.{u32|s32}[.po][.sat][.{shr7|shr15}]", "w v v v"),
+    (
+        "vadd2.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}] vsub2.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}] \
          vavrg2.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}] vabsdiff2.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}] \
          vmin2.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}] vmax2.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}] \
          vset2.{u32|s32}.{u32|s32}.{eq|ne|lt|le|gt|ge}[.add] \
@@ -427,7 +488,7 @@ const FORMS: &[(&str, &str)] = &[
          vavrg4.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}] vabsdiff4.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}] \
          vmin4.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}] vmax4.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}] \
          vset4.{u32|s32}.{u32|s32}.{eq|ne|lt|le|gt|ge}[.add]",
-        "* * * *",
+        "w w w w",
     ),
     ("alloca.{u32|u64}", "d s *?"),
     ("stacksave.{u32|u64}", "d"),

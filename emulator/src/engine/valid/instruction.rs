@@ -1,18 +1,19 @@
 //! Whether an instruction has a form of the ISA, and the operands that go with it.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use cuda_ptx::{Instruction, Operand, Space, Type};
 
-use super::super::table::Form;
+use super::super::table::{self, Form};
+use super::constants;
 use super::forms::{Role, Row, Slot, Typed, rows};
 use super::modifiers;
 use super::names::{NameKind, Names};
 use super::operands::{
-    address, declared, dest, elements_of_arrays, is_float, is_special, predicate, register, source,
-    special_fits,
+    address, declared, dest, elements_of_arrays, is_float, is_integer, is_special, predicate, register,
+    selected, source, special_fits,
 };
-use super::{Signature, constants};
 
 /// The forms of the names that were met: a name is looked for once.
 #[derive(Default)]
@@ -30,6 +31,45 @@ enum Known<'a> {
     Rows(Vec<(&'static Row, Form<'a>)>),
 }
 
+/// Modifiers that ptxas takes twice.
+const TWICE: &[&str] = &["NaN", "approx", "cc", "relu", "sat", "satfinite", "shiftamt", "sync", "uni"];
+
+/// Mnemonics of which the engine's table has all forms up to the newest target, executed or refused by name.
+const BY_TABLE: &[&str] = &[
+    "applypriority",
+    "discard",
+    "elect",
+    "fence",
+    "getctarank",
+    "griddepcontrol",
+    "ldmatrix",
+    "mapa",
+    "mma",
+    "movmatrix",
+    "setmaxnreg",
+    "stmatrix",
+    "tensormap",
+    "wgmma",
+    "wmma",
+];
+
+/// A name whose mnemonic has no row here.
+fn of_table<'a>(name: &'a str, mnemonic: &str) -> Known<'a> {
+    // The table has products of doubles without the rounding that they may name.
+    let rounded = [".rn.f64.f64", ".rz.f64.f64", ".rm.f64.f64", ".rp.f64.f64"];
+    let plain = match rounded.iter().find(|rounded| mnemonic == "mma" && name.contains(**rounded)) {
+        Some(rounded) => Cow::Owned(name.replace(rounded, ".f64.f64")),
+        None => Cow::Borrowed(name),
+    };
+    match !BY_TABLE.contains(&mnemonic) || table::has(&plain, TWICE) {
+        true => Known::Other,
+        false => Known::none(),
+    }
+}
+
+/// Mnemonics whose first modifier is a part of the name: it stands first.
+const FIRST: &[&str] = &["mbarrier", "dp2a", "multimem"];
+
 impl<'a> Known<'a> {
     fn none() -> Known<'a> {
         Known::Wrong("there is no such combination of modifiers and types".to_owned())
@@ -41,11 +81,10 @@ impl<'a> Known<'a> {
         if mnemonic == "mov" {
             return moved(parts);
         }
-        let Some(rows) = rows(mnemonic) else { return Known::Other };
-        // ptxas takes a modifier that is no type twice.
+        let Some(rows) = rows(mnemonic) else { return of_table(name, mnemonic) };
         let mut seen = Vec::new();
         let mut once = |part: &&'a str| {
-            let again = seen.contains(part) && Type::from_name(part).is_none();
+            let again = TWICE.contains(part) && seen.contains(part);
             seen.push(*part);
             !again
         };
@@ -55,7 +94,14 @@ impl<'a> Known<'a> {
         let matching = rows.iter().filter_map(|row| Some((row, row.pattern.matches(parts.iter().copied())?)));
         let matching = matching.filter(|(_, form)| form.types().eq(types()));
         let matching: Vec<_> = matching.collect();
-        if matching.is_empty() {
+        let first = |(_, form): &(&Row, Form<'a>)| parts.first() == Some(&form.first());
+        // What an operation of a barrier does more stands behind its name.
+        let late = |part: &&str| matches!(*part, "expect_tx" | "noComplete" | "parity");
+        let is_async = |part: &&str| *part == "async";
+        if mnemonic == "mbarrier" && parts.iter().skip(2).any(late) || parts.iter().skip(1).any(is_async) {
+            return Known::none();
+        }
+        if matching.is_empty() || FIRST.contains(&mnemonic) && !matching.iter().any(first) {
             return Known::none();
         }
         match modifiers::check(mnemonic, &parts) {
@@ -82,12 +128,16 @@ fn moved<'a>(parts: impl Iterator<Item = &'a str>) -> Known<'a> {
 
 impl<'a> Forms<'a> {
     /// Checks an instruction; the error says what is wrong.
-    pub(super) fn check(
+    pub(super) fn check<'l>(
         &mut self,
         instruction: &Instruction<'a>,
         names: &Names<'a>,
-        signature: impl Fn(&str) -> Option<Signature>,
-    ) -> Result<(), String> {
+        calls: impl FnOnce(&Instruction<'a>) -> Result<(), String>,
+        lists: impl Fn(usize) -> Option<&'l [&'a str]>,
+    ) -> Result<(), String>
+    where
+        'a: 'l,
+    {
         let name = instruction.name;
         let wrong = |message: String| format!("`{name}`: {message}");
         if let Some(guard) = instruction.guard {
@@ -100,8 +150,9 @@ impl<'a> Forms<'a> {
         elements_of_arrays(names, &instruction.operands, takes_elements).map_err(wrong)?;
         constants::check(name, &instruction.operands).map_err(wrong)?;
         match mnemonic {
-            "call" => return call(instruction, names, signature).map_err(wrong),
+            "call" => return calls(instruction).map_err(wrong),
             "bra" => branch(instruction, names).map_err(wrong)?,
+            "brx" => indexed_branch(instruction, names, lists).map_err(wrong)?,
             _ => {}
         }
         match self.0.entry(name).or_insert_with(|| Known::new(name)) {
@@ -113,13 +164,20 @@ impl<'a> Forms<'a> {
                 for (row, form) in rows.iter() {
                     match matches(row, form, &instruction.operands, names, name) {
                         Ok(()) => return Ok(()),
-                        Err(message) => first.get_or_insert(message),
-                    };
+                        // Another number of operands is another row's.
+                        Err(message) if first.as_deref().is_none_or(is_count) => first = Some(message),
+                        Err(_) => {}
+                    }
                 }
                 Err(wrong(first.unwrap_or_default()))
             }
         }
     }
+}
+
+/// Whether a message is about the number of operands.
+fn is_count(message: &str) -> bool {
+    message.contains("operands expected")
 }
 
 /// Whether the operands are those of a row.
@@ -168,10 +226,26 @@ fn one(
     };
     let discards = *operand == Operand::Name("_");
     match slot.role {
+        Role::Anything if discards && name.starts_with('v') => Err("a value is expected".to_owned()),
         Role::Anything => Ok(()),
+        Role::Elements => elements(form, operand, names, &|operand| match operand {
+            Operand::Name("_") => Ok(()),
+            operand => dest(names, operand, ty, false),
+        }),
+        Role::ElementSources => {
+            elements(form, operand, names, &|operand| source(names, operand, ty, false, false))
+        }
         Role::Policy => source(names, operand, Type::B64, false, false),
         // What `atom` and comparisons give need not be taken.
-        Role::Dest | Role::PredicateDest if discards && (name.starts_with("atom") || slot.pair) => Ok(()),
+        Role::Dest | Role::PredicateDest
+            if discards && (name.starts_with("atom") || name.starts_with("mbarrier.arrive") || slot.pair) =>
+        {
+            Ok(())
+        }
+        Role::Dest if form.has("shared::cluster") && name.starts_with("mbarrier.arrive") => {
+            Err("the state of a barrier elsewhere in the cluster is not given: `_` is expected".to_owned())
+        }
+        Role::Selected | Role::SelectedDest => selected(names, operand, slot.role),
         Role::Dest => dest(names, operand, ty, false),
         Role::PredicateDest | Role::Predicate => predicate(names, operand, slot.role),
         Role::Source => source(names, operand, ty, false, false),
@@ -247,6 +321,9 @@ fn mov(operands: &[Operand<'_>], names: &Names<'_>, ty: Type, vector: u32) -> Re
         return Err(format!("2 operands expected, {} found", operands.len()));
     };
     if vector > 1 {
+        if matches!(to, Operand::Name(name) if names.find(name).is_none()) {
+            return Err("a special register cannot be written to".to_owned());
+        }
         let whole = |operand: &Operand<'_>| match operand {
             Operand::Vector(list) => list.len() == vector as usize,
             Operand::Name(name) => match names.find(name) {
@@ -265,6 +342,12 @@ fn mov(operands: &[Operand<'_>], names: &Names<'_>, ty: Type, vector: u32) -> Re
     }
     match (parts(to), parts(from)) {
         (Some(list), _) => {
+            if list.iter().all(|part| *part == Operand::Name("_")) {
+                return Err("a register is expected among the parts".to_owned());
+            }
+            if list.iter().any(|part| matches!(part, Operand::Literal(_))) {
+                return Err("a number cannot be written to".to_owned());
+            }
             packed(list, names, ty)?;
             source(names, from, ty, false, true)
         }
@@ -274,19 +357,46 @@ fn mov(operands: &[Operand<'_>], names: &Names<'_>, ty: Type, vector: u32) -> Re
         }
         (None, None) => {
             dest(names, to, ty, false)?;
-            let named = matches!(from, Operand::Name(name) if addressable(names, name));
-            let sum = matches!(from, Operand::Offset(..) | Operand::Indexed(..) | Operand::IndexedBy { .. });
             if let Operand::Name(name) = from
                 && names.find(name).is_none()
                 && !special_fits(name, ty)
             {
                 return Err(format!("the special register `{name}` is not {ty}"));
             }
-            if named && register(names, to).is_some() || sum && !is_float(ty) {
-                return Ok(());
+            match from {
+                Operand::Name(name) if addressable(names, name) => named(names, name, ty, true),
+                Operand::Indexed(name, _) => named(names, name, ty, true),
+                Operand::Offset(name, _) if addressable(names, name) => named(names, name, ty, false),
+                Operand::Offset(name, _) => sum(names, name, ty),
+                Operand::IndexedBy { .. } if !is_float(ty) => Ok(()),
+                _ => source(names, from, ty, false, true),
             }
-            source(names, from, ty, false, true)
         }
+    }
+}
+
+/// The address of what has that name; `whole` without a number added.
+fn named(names: &Names<'_>, name: &str, ty: Type, whole: bool) -> Result<(), String> {
+    match names.find(name) {
+        Some(NameKind::Function) if !whole => {
+            Err(format!("nothing is added to the address of the function `{name}`"))
+        }
+        Some(NameKind::Function) => Ok(()),
+        _ if is_float(ty) => Err(format!("the address of `{name}` is not {ty}")),
+        // ptxas asks for the whole address, but not of an element and not behind a sum.
+        Some(NameKind::Variable { space: Space::Global, .. }) if whole && ty.size() == 4 => {
+            Err(format!("the address of `{name}` in .global has 64 bits"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A register and a number: ptxas compares no sizes here.
+fn sum(names: &Names<'_>, name: &str, ty: Type) -> Result<(), String> {
+    match register(names, &Operand::Name(name)) {
+        Some(found) if found != Type::Pred && (!is_integer(ty) || !is_float(found)) => Ok(()),
+        Some(found) => Err(format!("`{name}` is {found}, and {ty} is expected")),
+        None => Err(format!("`{name}` with an offset found where a value of type {ty} is expected")),
     }
 }
 
@@ -317,43 +427,31 @@ fn addressable(names: &Names<'_>, name: &str) -> bool {
     matches!(names.find(name), Some(NameKind::Variable { .. } | NameKind::Param { .. } | NameKind::Function))
 }
 
+/// `brx.idx` has an index of 32 bits and a list of labels.
+fn indexed_branch<'l, 'a: 'l>(
+    instruction: &Instruction<'a>,
+    names: &Names<'a>,
+    lists: impl Fn(usize) -> Option<&'l [&'a str]>,
+) -> Result<(), String> {
+    let [index, Operand::Name(list)] = instruction.operands.as_slice() else {
+        return Err("a number and a list of labels are expected".to_owned());
+    };
+    source(names, index, Type::U32, false, false)?;
+    let labels = match names.find(list) {
+        Some(NameKind::List(at)) => lists(at),
+        _ => None,
+    };
+    let is_label = |name: &&str| matches!(names.find(name), Some(NameKind::Label));
+    match labels {
+        Some(labels) if labels.iter().all(is_label) => Ok(()),
+        _ => Err(format!("`{list}` is not a list of labels")),
+    }
+}
+
 /// `bra` goes to a label.
 fn branch(instruction: &Instruction<'_>, names: &Names<'_>) -> Result<(), String> {
     match instruction.operands.as_slice() {
         [Operand::Name(name)] if matches!(names.find(name), Some(NameKind::Label)) => Ok(()),
         _ => Err("a label is expected".to_owned()),
-    }
-}
-
-/// A call has as many arguments and results as the function that it names; of others nothing is known.
-fn call(
-    instruction: &Instruction<'_>,
-    names: &Names<'_>,
-    signature: impl Fn(&str) -> Option<Signature>,
-) -> Result<(), String> {
-    let operands = instruction.operands.as_slice();
-    let (returns, rest) = match operands {
-        [Operand::List(list), rest @ ..] => (list.len(), rest),
-        rest => (0, rest),
-    };
-    let [Operand::Name(callee), rest @ ..] = rest else { return Err("a function is expected".to_owned()) };
-    let arguments = match rest {
-        [Operand::List(list), ..] => list.len(),
-        _ => 0,
-    };
-    match (names.find(callee), signature(callee)) {
-        (Some(NameKind::Function), Some(Signature { entry: true, .. })) => {
-            Err(format!("the kernel `{callee}` cannot be called"))
-        }
-        (Some(NameKind::Function), Some(Signature { params, open, .. }))
-            if params != arguments && !(open && params == arguments + 1) =>
-        {
-            Err(format!("`{callee}` takes {params} parameters, {arguments} found"))
-        }
-        (Some(NameKind::Function), Some(signature)) if signature.returns != returns => {
-            Err(format!("`{callee}` returns {} results, {returns} found", signature.returns))
-        }
-        (Some(NameKind::Function | NameKind::Register { .. }), _) => Ok(()),
-        _ => Err(format!("`{callee}` is not a function")),
     }
 }

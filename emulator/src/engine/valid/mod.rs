@@ -4,54 +4,43 @@
 //! reaches them. What the engine itself can run is not asked here: the forms are those of the ISA. `tests/engine/invalid.rs` has an
 //! example of each rule, and a comparison with ptxas 13.0 over thousands of changed files.
 
+mod calls;
 mod constants;
 mod declarations;
+mod duplicates;
 mod forms;
 mod instruction;
 mod modifiers;
 mod names;
 mod operands;
+mod order;
 mod since;
 
 use std::collections::HashMap;
 
-use cuda_ptx::{Function, FunctionKind, Module, Space, Statement, Variable};
+use cuda_ptx::{Function, FunctionKind, Instruction, Module, Space, Statement, Variable};
 
 use super::image::{LoadFailure, LoadFailureKind};
+use calls::{Signature, Target};
+use duplicates::{heads, module_variables};
 use instruction::Forms;
-use names::{NameKind, Names};
+use names::{NameKind, Names, Owner};
 use since::Since;
 
-/// Most bytes of `.const` variables.
-const MOST_CONSTANT: u64 = 64 << 10;
 /// Most bytes of the parameters of a kernel.
 const MOST_PARAMETERS: usize = 0x7ffc;
 
-/// A function's signature, for calls.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Signature {
-    entry: bool,
-    returns: usize,
-    params: usize,
-    /// Whether the last parameter is an array of any length, which may be missing.
-    open: bool,
-}
-
-impl Signature {
-    fn of(function: &Function<'_>) -> Signature {
-        Signature {
-            entry: function.kind == FunctionKind::Entry,
-            returns: function.returns.len(),
-            params: function.params.len(),
-            open: function.params.last().is_some_and(Variable::is_open),
-        }
-    }
-}
+/// In the first line of what the emulator's linker writes: definitions may stand behind what uses them.
+pub(crate) const LINKED: &str = "// linked";
 
 /// What is known while a module is checked.
 pub(super) struct Check<'a> {
     names: Names<'a>,
     signatures: HashMap<&'a str, Signature>,
+    /// What labels of prototypes and of lists stand for, in the function being checked.
+    targets: Vec<Target<'a>>,
+    /// Variables of the module that stand behind what has been checked, the next one last.
+    pending: Vec<(usize, &'a str, NameKind)>,
     forms: Forms<'a>,
     since: Since<'a>,
 }
@@ -71,49 +60,52 @@ fn duplicate(line: u32, name: &str) -> LoadFailure {
 
 impl<'a> Check<'a> {
     /// Checks what stands outside functions, and begins.
-    pub(super) fn new(module: &Module<'a>) -> Result<Check<'a>, LoadFailure> {
+    pub(super) fn new(module: &Module<'a>, text: &str) -> Result<Check<'a>, LoadFailure> {
         let mut check = Check {
             names: Names::new(),
             signatures: HashMap::new(),
+            targets: Vec::new(),
+            pending: Vec::new(),
             forms: Forms::default(),
             since: Since::new(module),
         };
         if let Some((line, name)) = module.unknown.first() {
             return Err(invalid(*line, format!("there is no directive `.{name}`")));
         }
-        let mut constant = 0;
-        for variable in &module.variables {
-            check.names.declare(variable.name, NameKind::of(variable, false));
-            declarations::variable(variable, true).map_err(|message| invalid(variable.line, message))?;
-            if variable.space == Space::Const {
-                constant += variable.size();
-            }
-            if constant > MOST_CONSTANT {
-                let message = format!(
-                    "the module has {constant} bytes of constant data, and {MOST_CONSTANT} are possible"
-                );
-                return Err(invalid(variable.line, message));
-            }
+        module_variables(module)?;
+        for variable in module.variables.iter().rev() {
+            let thing = NameKind::of(variable, Owner::Scope);
+            check.pending.push((place(variable.name), variable.name, thing));
         }
-        for function in &module.functions {
-            declarations::head(function).map_err(|message| invalid(function.line, message))?;
-            if matches!(check.names.find(function.name), Some(NameKind::Variable { .. })) {
-                return Err(duplicate(function.line, function.name));
-            }
-            check.names.declare(function.name, NameKind::Function);
-            let signature = Signature::of(function);
-            if check.signatures.insert(function.name, signature).is_some_and(|other| other != signature) {
-                let message = format!("`{}` is declared with other parameters", function.name);
-                return Err(invalid(function.line, message));
-            }
+        heads(module)?;
+        if text.lines().next().is_some_and(|line| line.ends_with(LINKED)) {
+            check.declare_before(usize::MAX);
+            module.functions.iter().for_each(|function| check.declare_function(function));
+        } else {
+            order::initial_values(module)?;
         }
-        for (alias, target) in &module.aliases {
+        for (alias, _) in &module.aliases {
             check.names.declare(alias, NameKind::Function);
-            if let Some(signature) = check.signatures.get(target).copied() {
-                check.signatures.insert(alias, signature);
-            }
         }
         Ok(check)
+    }
+
+    /// Declares the variables of the module that stand before a place in the text.
+    fn declare_before(&mut self, before: usize) {
+        while let Some((_, name, thing)) = self.pending.pop_if(|(at, ..)| *at < before) {
+            self.names.declare(name, thing);
+        }
+    }
+
+    fn declare_function(&mut self, function: &Function<'a>) {
+        self.names.declare(function.name, NameKind::Function);
+        self.signatures.insert(function.name, Signature::of(function));
+    }
+
+    /// Declares a function, and what stands before it.
+    pub(super) fn reach(&mut self, function: &Function<'a>) {
+        self.declare_before(place(function.name));
+        self.declare_function(function);
     }
 
     /// Checks a function that has a body.
@@ -132,9 +124,11 @@ impl<'a> Check<'a> {
             return Err(invalid(function.line, message));
         }
         self.since.directives(&function.directives).map_err(|message| invalid(function.line, message))?;
+        self.targets.clear();
         self.names.push();
+        let owner = if entry { Owner::Kernel } else { Owner::Function };
         for variable in function.params.iter().chain(&function.returns) {
-            let thing = NameKind::of(variable, entry);
+            let thing = NameKind::of(variable, owner);
             if !variable.name.is_empty() && variable.name != "_" && !self.names.declare(variable.name, thing)
             {
                 return Err(duplicate(function.line, variable.name));
@@ -154,37 +148,41 @@ impl<'a> Check<'a> {
     }
 
     fn statements(&mut self, statements: &[Statement<'a>], mut line: u32) -> Result<(), LoadFailure> {
-        // Labels are known before the place where they stand.
+        // Labels are known before the place where they stand, but for those of prototypes and lists.
+        let is_list = |at: usize| {
+            matches!(statements.get(at + 1), Some(Statement::Targets(_) | Statement::CallPrototype { .. }))
+        };
         for (at, statement) in statements.iter().enumerate() {
             line = line_of(statement).unwrap_or(line);
-            if let Statement::Label(name) = statement {
-                let thing = match statements.get(at + 1) {
-                    Some(Statement::Targets(_) | Statement::CallPrototype { .. }) => NameKind::List,
-                    _ => NameKind::Label,
-                };
-                if !self.names.declare(name, thing) {
-                    return Err(duplicate(line, name));
-                }
+            if let Statement::Label(name) = statement
+                && !is_list(at)
+                && !self.names.declare(name, NameKind::Label)
+            {
+                return Err(duplicate(line, name));
             }
         }
-        for statement in statements {
+        for (at, statement) in statements.iter().enumerate() {
             match statement {
                 Statement::Variable(variable) => self.variable(variable)?,
                 Statement::Block(inner) => self.block(inner, line)?,
                 Statement::Instruction(instruction) => {
-                    let (names, signatures) = (&self.names, &self.signatures);
-                    self.since
-                        .instruction(instruction, names)
-                        .and_then(|()| {
-                            self.forms.check(instruction, names, |name| signatures.get(name).copied())
-                        })
-                        .map_err(|message| invalid(instruction.line, message))?;
+                    self.instruction(instruction).map_err(|message| invalid(instruction.line, message))?;
+                }
+                Statement::Label(name) if is_list(at) => {
+                    let thing = NameKind::List(self.targets.len());
+                    if !self.names.declare(name, thing) {
+                        return Err(duplicate(line, name));
+                    }
                 }
                 Statement::Targets(targets) => {
                     let unknown = targets.iter().find(|target| self.names.find(target).is_none());
                     if let Some(name) = unknown {
                         return Err(invalid(line, format!("`{name}` is not declared")));
                     }
+                    self.targets.push(Target::Names(targets.clone()));
+                }
+                Statement::CallPrototype { returns, params } => {
+                    self.targets.push(Target::Prototype(Signature::new(returns, params)));
                 }
                 _ => {}
             }
@@ -193,18 +191,37 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
+    fn instruction(&mut self, instruction: &Instruction<'a>) -> Result<(), String> {
+        let (names, signatures, targets) = (&self.names, &self.signatures, &self.targets);
+        self.since.instruction(instruction, names)?;
+        let is_call = |instruction: &Instruction<'a>| {
+            let signature = |name: &str| signatures.get(name);
+            calls::check(instruction.name, &instruction.operands, names, signature, targets)
+        };
+        let list = |index: usize| match targets.get(index) {
+            Some(Target::Names(names)) => Some(names.as_slice()),
+            _ => None,
+        };
+        self.forms.check(instruction, names, is_call, list)
+    }
+
     fn variable(&mut self, variable: &Variable<'a>) -> Result<(), LoadFailure> {
         if variable.space == Space::Reg {
             self.since.register(variable.ty).map_err(|message| invalid(variable.line, message))?;
         }
         declarations::variable(variable, false).map_err(|message| invalid(variable.line, message))?;
-        let thing = NameKind::of(variable, false);
+        let thing = NameKind::of(variable, Owner::Scope);
         let fresh = match variable.count {
             Some(count) => self.names.declare_set(variable.name, count, thing),
             None => self.names.declare(variable.name, thing),
         };
         if fresh { Ok(()) } else { Err(duplicate(variable.line, variable.name)) }
     }
+}
+
+/// Where a name stands, as a number that grows with the text.
+fn place(name: &str) -> usize {
+    name.as_ptr().addr()
 }
 
 /// The line of a statement, if it knows it.

@@ -17,24 +17,44 @@ pub(super) enum NameKind {
         space: Space,
         array: bool,
     },
-    /// A parameter: of the kernel, which is only read; or of a function or a call.
+    /// A parameter: of the kernel, which is only read; of the function; or of a call, which its body declares.
     Param {
         of_kernel: bool,
-        array: bool,
+        of_function: bool,
+        ty: Type,
+        /// Bytes and alignment of an array.
+        array: Option<(u64, u32)>,
     },
     Label,
     Function,
-    /// A list of targets, or a prototype.
-    List,
+    /// A list of targets, or a prototype: which.
+    List(usize),
+}
+
+/// Whose variable it is that a declaration declares.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// The module's, or a body's.
+    Scope,
+    /// A parameter or result of a function.
+    Function,
+    /// A parameter of a kernel.
+    Kernel,
 }
 
 impl NameKind {
-    /// What a declaration makes of its name; `of_kernel` of a kernel's parameters.
-    pub(super) fn of(variable: &Variable<'_>, of_kernel: bool) -> NameKind {
+    /// What a declaration makes of its name.
+    pub(super) fn of(variable: &Variable<'_>, owner: Owner) -> NameKind {
         let array = !variable.dims.is_empty();
         match variable.space {
             Space::Reg => NameKind::Register { ty: variable.ty, elements: variable.vector.max(1) },
-            Space::Param => NameKind::Param { of_kernel, array },
+            Space::Param => NameKind::Param {
+                of_kernel: owner == Owner::Kernel,
+                of_function: owner != Owner::Scope,
+                ty: variable.ty,
+                array: array
+                    .then(|| (variable.size(), variable.align.unwrap_or(variable.element_size() as u32))),
+            },
             space => NameKind::Variable { space, array },
         }
     }
@@ -77,7 +97,17 @@ impl<'a> Names<'a> {
     /// The same for registers `prefix0` to `prefix(count-1)`.
     pub(super) fn declare_set(&mut self, prefix: &'a str, count: u32, thing: NameKind) -> bool {
         let Some(scope) = self.scopes.last_mut() else { return false };
-        scope.sets.insert(prefix, (count, thing)).is_none()
+        let taken = !scope.names.is_empty()
+            && (scope.names.keys()).any(|name| {
+                let number = name.strip_prefix(prefix).filter(|number| !number.is_empty());
+                number.is_some_and(|number| {
+                    let canonical = number.len() == 1 || !number.starts_with('0');
+                    canonical
+                        && number.bytes().all(|b| b.is_ascii_digit())
+                        && number.parse::<u32>().is_ok_and(|number| number < count)
+                })
+            });
+        scope.sets.insert(prefix, (count, thing)).is_none() && !taken
     }
 
     pub(super) fn find(&self, name: &str) -> Option<NameKind> {

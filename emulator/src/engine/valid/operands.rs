@@ -32,6 +32,28 @@ pub(super) fn is_float(ty: Type) -> bool {
     kind(ty) == Kind::Float
 }
 
+/// Whether it is a type of numbers without a fraction, and not of bits.
+pub(super) fn is_integer(ty: Type) -> bool {
+    kind(ty) == Kind::Integer
+}
+
+/// An operand of a video instruction: a register of 32 bits, perhaps with a selector; a number where it is read.
+pub(super) fn selected(names: &Names<'_>, operand: &Operand<'_>, role: Role) -> Result<(), String> {
+    let reads = role == Role::Selected;
+    let name = match operand {
+        Operand::Literal(Literal::Int(_)) if reads => return Ok(()),
+        Operand::Negated(name) if reads => name,
+        Operand::Name(name) => name,
+        operand if reads => return source(names, operand, Type::B32, false, false),
+        operand => return dest(names, operand, Type::B32, false),
+    };
+    match register(names, &Operand::Name(without_selector(names, name))) {
+        Some(found) if fits(Type::U32, found, false) => Ok(()),
+        Some(found) => Err(wrong_type(operand, found, "a register of 32 bits")),
+        None => Err(not_a(operand, "a register of 32 bits")),
+    }
+}
+
 /// Whether a register of type `register` goes with an instruction of type `wanted` ("Operand Type Checking"); `wide` where it may be
 /// wider.
 pub(super) fn fits(wanted: Type, register: Type, wide: bool) -> bool {
@@ -85,8 +107,13 @@ const SPECIALS: &[&str] = &[
 pub(super) fn is_special(name: &str) -> bool {
     let family = |family: &str| {
         name.strip_prefix(family).is_some_and(|rest| {
-            let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
-            matches!(rest, "" | ".x" | ".y" | ".z" | ".w" | "_64")
+            let (number, last) = match family {
+                "%pm" => (rest.strip_suffix("_64").unwrap_or(rest), 7),
+                "%envreg" => (rest, 31),
+                _ => return matches!(rest, "" | ".x" | ".y" | ".z" | ".w" | ".r" | ".g" | ".b" | ".a"),
+            };
+            number.bytes().all(|b| b.is_ascii_digit())
+                && number.parse::<u32>().is_ok_and(|number| number <= last)
         })
     };
     Special::from_name(name).is_some() || SPECIALS.iter().any(|known| family(known))
@@ -108,6 +135,7 @@ pub(super) fn special_fits(name: &str, ty: Type) -> bool {
     );
     match ty.size() {
         8 => wide || name == "%gridid",
+        2 if ty == Type::B16 => false,
         2 | 4 => !wide && !is_vector && name != "%is_explicit_cluster",
         // It has no special register at all, or is told elsewhere.
         _ => true,
@@ -183,7 +211,7 @@ pub(super) fn elements_of_arrays(
 
 fn is_array(names: &Names<'_>, name: &str) -> Result<(), String> {
     match names.find(name) {
-        Some(NameKind::Variable { array: true, .. } | NameKind::Param { array: true, .. }) => Ok(()),
+        Some(NameKind::Variable { array: true, .. } | NameKind::Param { array: Some(_), .. }) => Ok(()),
         _ => Err(format!("`{name}` is not an array")),
     }
 }
@@ -196,7 +224,7 @@ pub(super) fn register(names: &Names<'_>, operand: &Operand<'_>) -> Option<Type>
             _ => None,
         },
         Operand::Element(name, index) => match names.find(name)? {
-            NameKind::Register { ty, elements } if *index < elements => Some(ty),
+            NameKind::Register { ty, elements } if elements > 1 && *index < elements => Some(ty),
             _ => None,
         },
         _ => None,

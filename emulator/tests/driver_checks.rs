@@ -82,7 +82,8 @@ fn blocks_that_nobody_gave_back_are_told_with_the_context() {
         ),
         "{told}"
     );
-    assert_eq!(child("leaves_lists", Some("all")), "");
+    assert!(child("leaves_lists", Some("all")).contains("leak in kernel `build`"));
+    assert_eq!(child("leaves_lists", Some("init,race,barrier")), "");
 }
 
 #[test]

@@ -464,9 +464,13 @@ impl<'event> Attribute<'event> {
             && unsafe { self.raw.value.portableClusterSizeMode } == allow
     }
 
-    /// Whether this lifts the limit on dynamic shared memory for the launch.
+    /// Whether this lifts the limit on dynamic shared memory for the launch. All modes do except the first two, which leave it as it is.
     pub(super) fn lifts_shared_memory(&self) -> bool {
+        const UNCHANGED: [SharedMemoryMode; 2] =
+            [SharedMemoryMode::Default, SharedMemoryMode::RequirePortable];
         self.raw.id == Id::CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE
+            // SAFETY: the id says which member is set: by the constructor of that id, or duty 1 of `from_raw`; any bits are its number.
+            && !UNCHANGED.map(|mode| mode as u32).contains(&unsafe { self.raw.value.sharedMemoryMode }.0)
     }
 }
 

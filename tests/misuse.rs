@@ -298,7 +298,12 @@ const CASES: &[Case] = &[
             rig.in_callback(move || stream.synchronize())
         },
         is: Error::is_in_host_callback,
-        says: &["cuStreamSynchronize", "host function of a stream", "help: let the callback only signal"],
+        says: &[
+            "cuStreamSynchronize",
+            "inside a callback",
+            "a host function",
+            "help: let the callback only signal",
+        ],
     },
     Case {
         row: 40,
@@ -308,7 +313,12 @@ const CASES: &[Case] = &[
             rig.in_callback(move || DeviceBuffer::<u32>::uninit(&stream, 4).map(drop))
         },
         is: Error::is_in_host_callback,
-        says: &["cuMemAllocAsync", "host function of a stream", "help: let the callback only signal"],
+        says: &[
+            "cuMemAllocAsync",
+            "inside a callback",
+            "a host function",
+            "help: let the callback only signal",
+        ],
     },
     Case {
         row: 40,

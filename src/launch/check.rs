@@ -340,7 +340,10 @@ fn shared_memory(kernel: &Kernel, config: &CUlaunchConfig) -> Result<(), Error> 
             "call set_max_dynamic_shared_memory({value}) on the function first; this device allows {optin} in all"
         )
     } else {
-        format!("this device allows {optin} bytes in all, static and dynamic together")
+        format!(
+            "this device allows {optin} bytes in all, static and dynamic together; request at most {} dynamic bytes",
+            optin.saturating_sub(fixed)
+        )
     };
     let kernel = kernel.name().to_string();
     Err(ErrorKind::from(LaunchError::SharedMemory { kernel, value, fixed, limit, help }).into())

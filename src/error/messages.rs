@@ -193,7 +193,7 @@ fn state(list: &mut List) {
     }
     list.add(ForkError { call: "cuInit", parent: 100, child: 101 });
     let help = "synchronise after the graph was launched";
-    list.add(NotInCapture { call: "cuStreamSynchronize", help });
+    list.add(RefusedInCapture { call: "cuStreamSynchronize", help });
     list.add(StalledSubmission { call: "cuGraphLaunch", waited: Duration::from_secs(60) });
     list.add(CaptureError::Ended { call: "cuLaunchKernelEx", stream: text("stream 0x55d0") });
     list.add(CaptureError::Isolated { call: "cuStreamWaitEvent", stream: text("stream 0x55d0") });

@@ -90,7 +90,7 @@ pub struct ForkError {
      free now, and host memory that is borrowed now may no longer exist then\n  help: {help}"
 )]
 #[non_exhaustive]
-pub struct NotInCapture {
+pub struct RefusedInCapture {
     /// The driver function that was not called.
     pub call: &'static str,
     /// What to do instead.

@@ -210,7 +210,7 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
     /// # Errors
     /// Those of [`cuda_launch!`](crate::cuda_launch), and then nothing was launched. Launching a kernel that has parameters
     /// without any arguments is such an error. With events: any error returned by the driver, or the stream captures
-    /// ([`Error::is_not_in_capture`](Error::is_not_in_capture)).
+    /// ([`Error::is_refused_in_capture`](Error::is_refused_in_capture)).
     ///
     /// # Safety
     /// Checked for you: number and sizes of the arguments, the dimensions, contexts, that what is borrowed lives during the

@@ -51,7 +51,7 @@ use crate::ordering::Submission;
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Launch<'event> {
+pub struct PreparedLaunch<'event> {
     node: KernelNode<'event>,
     timed: Option<EventFlags>,
     /// Named arguments whose memory was set: index among the named ones, and among the node's memory.
@@ -62,7 +62,7 @@ pub struct Launch<'event> {
     special: bool,
 }
 
-impl<'event> Launch<'event> {
+impl<'event> PreparedLaunch<'event> {
     pub(super) fn new(node: KernelNode<'event>, timed: Option<EventFlags>) -> Self {
         let names: Vec<&str> = node.named.iter().map(|named| named.name.as_str()).collect();
         let repeated = names.iter().enumerate().any(|(index, name)| names[..index].contains(name));
@@ -112,10 +112,10 @@ impl<'event> Launch<'event> {
         self.set_copy(name, &value)
     }
 
-    /// Sets any `Copy` value that borrows nothing, passed as `byval`, by name. Otherwise like [`Launch::set`].
+    /// Sets any `Copy` value that borrows nothing, passed as `byval`, by name. Otherwise like [`PreparedLaunch::set`].
     ///
     /// # Errors
-    /// As for [`Launch::set`].
+    /// As for [`PreparedLaunch::set`].
     #[inline(always)]
     pub fn set_byval<T: ByValue>(&mut self, name: &str, value: T) -> Result<(), Error> {
         self.set_copy(name, &value)
@@ -126,7 +126,7 @@ impl<'event> Launch<'event> {
     /// The launch keeps the memory alive, and also the memory that it was prepared with.
     ///
     /// # Errors
-    /// As for [`Launch::set`]; the memory belongs to another context.
+    /// As for [`PreparedLaunch::set`]; the memory belongs to another context.
     pub fn set_slice<T: DeviceCopy>(
         &mut self,
         name: &str,
@@ -135,10 +135,10 @@ impl<'event> Launch<'event> {
         self.set_memory::<T>(name, PassedMemory::slice(memory.parts(), false))
     }
 
-    /// Sets memory that the kernel may write, passed as `slice_mut`. Otherwise like [`Launch::set_slice`].
+    /// Sets memory that the kernel may write, passed as `slice_mut`. Otherwise like [`PreparedLaunch::set_slice`].
     ///
     /// # Errors
-    /// As for [`Launch::set_slice`].
+    /// As for [`PreparedLaunch::set_slice`].
     pub fn set_slice_mut<T: DeviceCopy>(
         &mut self,
         name: &str,
@@ -147,10 +147,10 @@ impl<'event> Launch<'event> {
         self.set_memory::<T>(name, PassedMemory::slice(memory.parts_mut(), true))
     }
 
-    /// Sets the address of memory that the kernel only reads, passed as `ptr` or as `&x` of a buffer. Otherwise like [`Launch::set_slice`].
+    /// Sets the address of memory that the kernel only reads, passed as `ptr` or as `&x` of a buffer. Otherwise like [`PreparedLaunch::set_slice`].
     ///
     /// # Errors
-    /// As for [`Launch::set_slice`].
+    /// As for [`PreparedLaunch::set_slice`].
     pub fn set_ptr<T: DeviceCopy>(
         &mut self,
         name: &str,
@@ -160,10 +160,10 @@ impl<'event> Launch<'event> {
     }
 
     /// Sets the address of memory that the kernel may write, passed as `ptr_mut` or as `&mut x` of a buffer. Otherwise like
-    /// [`Launch::set_slice`].
+    /// [`PreparedLaunch::set_slice`].
     ///
     /// # Errors
-    /// As for [`Launch::set_slice`].
+    /// As for [`PreparedLaunch::set_slice`].
     pub fn set_ptr_mut<T: DeviceCopy>(
         &mut self,
         name: &str,
@@ -172,18 +172,18 @@ impl<'event> Launch<'event> {
         self.set_memory::<T>(name, PassedMemory::pointer(memory.parts_mut(), true))
     }
 
-    /// Sets rows that the kernel only reads, passed as `pitched`. Otherwise like [`Launch::set_slice`].
+    /// Sets rows that the kernel only reads, passed as `pitched`. Otherwise like [`PreparedLaunch::set_slice`].
     ///
     /// # Errors
-    /// As for [`Launch::set_slice`].
+    /// As for [`PreparedLaunch::set_slice`].
     pub fn set_pitched<T: DeviceCopy>(&mut self, name: &str, memory: &PitchedBuffer<T>) -> Result<(), Error> {
         self.set_memory::<T>(name, PassedMemory::rows(memory.row_parts(), false))
     }
 
-    /// Sets rows that the kernel may write, passed as `pitched_mut`. Otherwise like [`Launch::set_slice`].
+    /// Sets rows that the kernel may write, passed as `pitched_mut`. Otherwise like [`PreparedLaunch::set_slice`].
     ///
     /// # Errors
-    /// As for [`Launch::set_slice`].
+    /// As for [`PreparedLaunch::set_slice`].
     pub fn set_pitched_mut<T: DeviceCopy>(
         &mut self,
         name: &str,
@@ -283,13 +283,13 @@ impl<'event> Launch<'event> {
     }
 }
 
-impl<'event> From<KernelNode<'event>> for Launch<'event> {
+impl<'event> From<KernelNode<'event>> for PreparedLaunch<'event> {
     fn from(node: KernelNode<'event>) -> Self {
         Self::new(node, None)
     }
 }
 
-/// The arguments of a prepared launch: the pointers to them, and what has them. What is `SPECIAL` of a launch, [`Launch::special`] says.
+/// The arguments of a prepared launch: the pointers to them, and what has them. What is `SPECIAL` of a launch, [`PreparedLaunch::special`] says.
 #[derive(Clone, Copy)]
 struct Prepared<'l, const SPECIAL: bool> {
     params: *mut *mut c_void,
@@ -301,7 +301,7 @@ impl Prepared<'_, true> {
     /// which have none, do not make room for them and copy it.
     ///
     /// # Safety
-    /// 1. The duties of [`Launch::launch_on`].
+    /// 1. The duties of [`PreparedLaunch::launch_on`].
     #[inline(never)]
     unsafe fn launch(
         self,

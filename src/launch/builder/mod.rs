@@ -9,7 +9,7 @@ use super::config::{Dim3, LaunchConfig};
 use super::inline_vec::InlineVec;
 use super::lent::Lent;
 use super::node::KernelNode;
-use super::prepared::Launch;
+use super::prepared::PreparedLaunch;
 use super::site::{AttributeList, ByValue, byval, pitched, pitched_mut, ptr, ptr_mut, slice, slice_mut};
 use super::submit::submit_given;
 use super::timed::{LaunchTimes, submit_timed};
@@ -100,7 +100,7 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
     }
 
     /// The next argument under a name, by which it can be set later in what is made from this launch: a prepared
-    /// [`Launch`](crate::launch::Launch), a `LaunchPlan`, or a graph of operations. An argument of size 0 is
+    /// [`PreparedLaunch`](crate::launch::PreparedLaunch), a `LaunchPlan`, or a graph of operations. An argument of size 0 is
     /// not a parameter, and its name is dropped.
     pub fn named<Kind>(&mut self, name: &'a str, argument: impl BuilderArgument<'a, Kind>) -> &mut Self {
         self.arguments.named(name, |list| argument.append_to(list));
@@ -253,7 +253,7 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
         unsafe { self.launch_with(config, true) }
     }
 
-    /// Checks the launch and keeps it, to be launched many times: see [`Launch`].
+    /// Checks the launch and keeps it, to be launched many times: see [`PreparedLaunch`].
     ///
     /// The bytes of the arguments are copied, and the memory is kept alive, so that nothing stays borrowed. The stream of the builder
     /// does not matter. No driver call, except to compose an error message.
@@ -278,10 +278,10 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
     ///
     /// # Errors
     /// Those of [`launch`](Self::launch) that come from a check.
-    pub fn prepare(&mut self, config: LaunchConfig) -> Result<Launch<'event>, Error> {
+    pub fn prepare(&mut self, config: LaunchConfig) -> Result<PreparedLaunch<'event>, Error> {
         let attributes = [&*self.fields(self.cooperative), self.attributes.as_slice()].concat();
         let node = KernelNode::checked(self.function, config, attributes, &self.arguments)?;
-        Ok(Launch::new(node, self.timed))
+        Ok(PreparedLaunch::new(node, self.timed))
     }
 
     /// # Safety

@@ -131,9 +131,9 @@ pub(super) fn short_type_name(full: &str) -> String {
 pub(super) fn contexts(request: &Request<'_>, memory: &dyn Memory) -> Result<(), Error> {
     let (kernel, context) = (request.kernel, request.stream.context());
     let events = request.fields.iter().chain(request.attributes).filter_map(Attribute::event);
-    let (what, object) = match memory.stranger(context) {
+    let (what, object) = match memory.foreign_context(context) {
         _ if !kernel.context.is_same(context) => ("its module", &kernel.context),
-        Some(stranger) => ("a buffer among its arguments", stranger),
+        Some(foreign) => ("a buffer among its arguments", foreign),
         None => match events.map(|event| event.context()).find(|own| !own.is_same(context)) {
             Some(own) => ("the event of an attribute", own),
             None => return Ok(()),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::args::{Memory, ParameterType};
 use super::check;
 use super::launch_arguments::LaunchArguments;
-use super::lent::Lent;
+use super::lent::BorrowedHandle;
 use super::named::{PassedMemory, memory_word, no_such_argument};
 use super::node::KernelNode;
 use super::record::Report;
@@ -97,7 +97,14 @@ impl<'event> PreparedLaunch<'event> {
         // SAFETY: 1: the caller's duties 1 and 2; the node has the function, which is loaded as long as its handle is there
         // (`CudaFunction::module`).
         unsafe {
-            submit_given(Lent::new(node.function.shared_kernel()), stream, node.config, &[], &[], given)
+            submit_given(
+                BorrowedHandle::new(node.function.shared_kernel()),
+                stream,
+                node.config,
+                &[],
+                &[],
+                given,
+            )
         }?;
         Ok(None)
     }
@@ -318,17 +325,17 @@ impl Prepared<'_, true> {
 
 /// What is kept with them: memory, and the names.
 #[derive(Clone, Copy)]
-struct Kept<'l>(&'l KernelNode<'l>);
+struct NodeArguments<'l>(&'l KernelNode<'l>);
 
 // SAFETY: 1: `KernelNode::checked` copied the bytes of each type, and `kernel_params` points at the copies, which the node keeps.
 unsafe impl<'l, const SPECIAL: bool> LaunchArguments<'l> for Prepared<'l, SPECIAL> {
-    type Memory = Kept<'l>;
+    type Memory = NodeArguments<'l>;
     type Packet = *mut *mut c_void;
     type Types = &'l [&'static ParameterType];
 
     #[inline(always)]
-    fn memory(self) -> Kept<'l> {
-        Kept(self.node)
+    fn memory(self) -> NodeArguments<'l> {
+        NodeArguments(self.node)
     }
 
     #[inline(always)]
@@ -356,7 +363,7 @@ unsafe impl<'l, const SPECIAL: bool> LaunchArguments<'l> for Prepared<'l, SPECIA
     }
 }
 
-impl Memory for Kept<'_> {
+impl Memory for NodeArguments<'_> {
     /// One after the other: most launches have few, and the compiler would take them in pairs.
     #[inline(always)]
     fn is_ready(&self, key: impl FnOnce() -> u64) -> bool {
@@ -374,7 +381,7 @@ impl Memory for Kept<'_> {
         words.fold(u64::MAX, |all, word| all & word)
     }
 
-    fn stranger<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext> {
+    fn foreign_context<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext> {
         let mut contexts = self.0.memory.iter().map(|(allocation, _)| allocation.context());
         contexts.find(|own| !own.is_same(context))
     }

@@ -7,7 +7,7 @@ pub(crate) mod argument;
 use super::attributes::Attribute;
 use super::config::{Dim3, LaunchConfig};
 use super::inline_vec::InlineVec;
-use super::lent::Lent;
+use super::lent::BorrowedHandle;
 use super::node::KernelNode;
 use super::prepared::PreparedLaunch;
 use super::site::{AttributeList, ByValue, byval, pitched, pitched_mut, ptr, ptr_mut, slice, slice_mut};
@@ -233,7 +233,7 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
             // SAFETY: 1: the caller's duties 1 to 6.
             return unsafe { self.launch_with(config, self.cooperative) };
         }
-        let kernel = Lent::new(self.function.shared_kernel());
+        let kernel = BorrowedHandle::new(self.function.shared_kernel());
         // SAFETY: 1: the caller's duties 1 to 6; the builder borrows the function, which is loaded as long as its handle is there
         // (`CudaFunction::module`).
         unsafe { submit_given(kernel, self.stream, config, &[], &[], &self.arguments) }?;

@@ -78,7 +78,7 @@ fn the_driver_does_not_start_without_the_checks_that_a_typo_asks_for() {
         ("TIMEOUT", "10s", "seconds, such as 10 or 0.5"),
     ] {
         let name = format!("CUDA_LAUNCH_EMULATOR_{name}");
-        let told = child_with("starts_in_vain", Some((&name, text)));
+        let told = child_with("init_fails", Some((&name, text)));
         let line = format!("cuda-emulator: {name}={text} is invalid and cuInit fails; valid: {valid}\n");
         assert_eq!(told, line, "once, though it is called again");
     }
@@ -192,7 +192,7 @@ fn launches_twice() {
 
 #[test]
 #[ignore = "run by the tests above, in a process of its own"]
-fn starts_in_vain() {
+fn init_fails() {
     let (cuda, mut devices) = (driver(), 0);
     for _ in 0..2 {
         assert_eq!(unsafe { cuda.cuInit(0) }, CUresult::CUDA_ERROR_INVALID_VALUE);

@@ -7,7 +7,7 @@
 use cuda_launch::event::EventFlags;
 use cuda_launch::foundation::Value;
 use cuda_launch::graph::{InstantiateFlags, KernelNode};
-use cuda_launch::launch::{Launch, slice, slice_mut};
+use cuda_launch::launch::{PreparedLaunch, slice, slice_mut};
 use cuda_launch::memory::{ManagedAttach, PinnedFlags};
 use cuda_launch::{
     Attribute, CaptureMode, CudaContext, CudaFunction, CudaGraph, CudaStream, DeviceBuffer, DeviceCopy,
@@ -204,7 +204,7 @@ fn events_stand_around_the_kernel() {
         builder.arg(&mut x).arg(&(const { N as u32 })).arg(&7u32).record_kernel_launch(EventFlags::empty());
         unsafe { builder.launch(CONFIG) }.map(drop)
     });
-    assert!(graph.unwrap_err().is_not_in_capture(), "no time passes in a capture");
+    assert!(graph.unwrap_err().is_refused_in_capture(), "no time passes in a capture");
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn a_prepared_launch_owns_what_it_needs_and_goes_to_another_thread() {
     });
     let launch = thread.join().unwrap();
     assert_eq!(gpu.all(&y), 111.0);
-    let mut clone: Launch<'static> = launch.clone();
+    let mut clone: PreparedLaunch<'static> = launch.clone();
     drop(launch);
     unsafe { clone.launch_on(&gpu.stream) }.unwrap();
     assert_eq!(gpu.all(&y), 211.0, "values as they were set last");
@@ -326,7 +326,7 @@ fn a_prepared_launch_is_a_node_and_a_node_is_a_launch() {
     graph.instantiate(InstantiateFlags::empty()).unwrap().launch(&gpu.stream).unwrap();
     assert_eq!(gpu.all(&y), 2.0);
     let arguments = kernel_args![n, named("alpha", 2.0f32), ptr(x), ptr_mut(y)];
-    let mut launch = Launch::from(KernelNode::new(&gpu.saxpy, CONFIG, &[], arguments).unwrap());
+    let mut launch = PreparedLaunch::from(KernelNode::new(&gpu.saxpy, CONFIG, &[], arguments).unwrap());
     launch.set("alpha", 5.0f32).unwrap();
     unsafe { launch.launch_on(&gpu.stream) }.unwrap();
     assert_eq!(gpu.all(&y), 7.0);

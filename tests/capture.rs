@@ -71,9 +71,9 @@ fn kinds(graph: &CudaGraph) -> Vec<NodeKind> {
     graph.nodes().into_iter().map(|node| graph.kind(node).unwrap()).collect()
 }
 
-fn not_in_capture<T>(result: Result<T, Error>, call: &str) {
+fn refused_in_capture<T>(result: Result<T, Error>, call: &str) {
     let Err(error) = result else { panic!("{call} was not refused") };
-    assert!(matches!(error.kind(), ErrorKind::NotInCapture(_)), "{error}");
+    assert!(matches!(error.kind(), ErrorKind::RefusedInCapture(_)), "{error}");
     assert!(error.is_capture_error() && error.to_string().contains(call), "{error}");
 }
 
@@ -105,12 +105,12 @@ fn waiting_allocating_and_borrowed_host_memory_are_refused_and_the_capture_survi
     let gpu = Gpu::new();
     let mut x = DeviceBuffer::<u32>::zeroed(&gpu.stream, N).unwrap();
     let graph = CudaGraph::capture(&gpu.ctx, LOCAL, |stream| {
-        not_in_capture(stream.synchronize(), "cuStreamSynchronize");
-        not_in_capture(stream.query(), "cuStreamQuery");
-        not_in_capture(gpu.ctx.synchronize(), "cuCtxSynchronize");
-        not_in_capture(x.copy_from_host(stream, &[1; N]), "cuMemcpyHtoDAsync");
-        not_in_capture(x.to_host_vec(stream), "cuMemcpyDtoHAsync");
-        not_in_capture(DeviceBuffer::<u32>::uninit(stream, 4), "cuMemAlloc");
+        refused_in_capture(stream.synchronize(), "cuStreamSynchronize");
+        refused_in_capture(stream.query(), "cuStreamQuery");
+        refused_in_capture(gpu.ctx.synchronize(), "cuCtxSynchronize");
+        refused_in_capture(x.copy_from_host(stream, &[1; N]), "cuMemcpyHtoDAsync");
+        refused_in_capture(x.to_host_vec(stream), "cuMemcpyDtoHAsync");
+        refused_in_capture(DeviceBuffer::<u32>::uninit(stream, 4), "cuMemAlloc");
         // On another stream that is nobody's business.
         assert_eq!(DeviceBuffer::from_host(&gpu.stream, &[7u32])?.to_host_vec(&gpu.stream)?, [7]);
         gpu.fill(stream, &mut x, 5)
@@ -129,7 +129,7 @@ fn a_buffer_dropped_inside_does_not_break_the_capture() {
     let _ = escaped.as_device_ptr();
     let graph = CudaGraph::capture(&gpu.ctx, LOCAL, |stream| {
         drop((unused, escaped));
-        not_in_capture(closed.close(), "cuMemFree");
+        refused_in_capture(closed.close(), "cuMemFree");
         gpu.fill(stream, &mut x, 5)
     })
     .unwrap();
@@ -145,7 +145,7 @@ fn an_error_or_a_panic_inside_ends_the_capture() {
         gpu.fill(stream, &mut x, 5)?;
         stream.synchronize()
     });
-    not_in_capture(error, "cuStreamSynchronize");
+    refused_in_capture(error, "cuStreamSynchronize");
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         CudaGraph::capture(&gpu.ctx, LOCAL, |stream| {
             gpu.fill(stream, &mut x, 5).unwrap();
@@ -211,8 +211,8 @@ fn events_do_not_lead_in_or_out_of_a_capture() {
         isolated(stream.wait(&outside));
         inside.record(stream)?;
         isolated(gpu.stream.wait(&inside));
-        not_in_capture(inside.query(), "cuEventQuery");
-        not_in_capture(inside.synchronize(), "cuEventSynchronize");
+        refused_in_capture(inside.query(), "cuEventQuery");
+        refused_in_capture(inside.synchronize(), "cuEventSynchronize");
         stream.fork()?.wait(&inside)
     })
     .unwrap();
@@ -244,7 +244,7 @@ fn events_that_captured_launches_record_lead_no_stream_into_the_capture() {
         launch(captured)?;
         let error = stream.wait(&event).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Capture(CaptureError::Isolated { .. })), "{error}");
-        not_in_capture(event.query(), "cuEventQuery");
+        refused_in_capture(event.query(), "cuEventQuery");
         y.view_mut().fill(stream, 9)
     })
     .unwrap();
@@ -263,10 +263,10 @@ fn a_per_thread_stream_is_captured_on_its_thread_alone() {
     let fork = capturing.fork().unwrap();
     std::thread::scope(|scope| {
         let elsewhere = scope.spawn(|| {
-            assert!(x.view_mut().fill(&capturing, 7).unwrap_err().is_not_in_capture());
-            assert!(gpu.fill(&capturing, &mut x, 7).unwrap_err().is_not_in_capture());
-            assert!(capturing.fork().unwrap_err().is_not_in_capture());
-            assert!(fork.join(&capturing).unwrap_err().is_not_in_capture());
+            assert!(x.view_mut().fill(&capturing, 7).unwrap_err().is_refused_in_capture());
+            assert!(gpu.fill(&capturing, &mut x, 7).unwrap_err().is_refused_in_capture());
+            assert!(capturing.fork().unwrap_err().is_refused_in_capture());
+            assert!(fork.join(&capturing).unwrap_err().is_refused_in_capture());
             x.view_mut().fill(&fork, 7)
         });
         elsewhere.join().unwrap().unwrap();
@@ -284,14 +284,14 @@ fn events_of_a_whole_context_break_no_capture() {
     let (event, inside) = (gpu.ctx.new_event().unwrap(), gpu.ctx.new_event().unwrap());
     let mut x = DeviceBuffer::<u32>::zeroed(&gpu.stream, N).unwrap();
     let graph = CudaGraph::capture(&gpu.ctx, LOCAL, |stream| {
-        not_in_capture(event.record_context(), "cuCtxRecordEvent");
-        not_in_capture(gpu.ctx.wait(&event), "cuCtxWaitEvent");
+        refused_in_capture(event.record_context(), "cuCtxRecordEvent");
+        refused_in_capture(gpu.ctx.wait(&event), "cuCtxWaitEvent");
         inside.record(stream)?;
         x.view_mut().fill(stream, 3)
     })
     .unwrap();
     assert_eq!(kinds(&graph), [NodeKind::Memset]);
-    not_in_capture(gpu.ctx.wait(&inside), "cuCtxWaitEvent");
+    refused_in_capture(gpu.ctx.wait(&inside), "cuCtxWaitEvent");
 }
 
 /// Upstream #270: what a graph uses lives as long as it can run.
@@ -381,7 +381,7 @@ fn a_graph_is_not_launched_inside_a_capture_but_made_a_node() {
     let inner = CudaGraph::capture(&gpu.ctx, LOCAL, |stream| gpu.fill(stream, &mut x, 5)).unwrap();
     let mut exec = inner.instantiate(InstantiateFlags::empty()).unwrap();
     let mut outer = CudaGraph::capture(&gpu.ctx, LOCAL, |stream| {
-        not_in_capture(exec.launch(stream), "cuGraphLaunch");
+        refused_in_capture(exec.launch(stream), "cuGraphLaunch");
         Ok(())
     })
     .unwrap();
@@ -411,13 +411,13 @@ fn textures_surfaces_and_arrays_dropped_inside_do_not_break_the_capture() {
         gpu.fill(stream, &mut x, 1)?;
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                not_in_capture(gpu.ctx.synchronize(), "cuCtxSynchronize");
+                refused_in_capture(gpu.ctx.synchronize(), "cuCtxSynchronize");
                 // Its end waits for all of the context.
                 drop(elsewhere);
             });
         });
         drop((plain, texture, levels, surface, mipmap, read, written));
-        not_in_capture(closed.close(), "cuSurfObjectDestroy");
+        refused_in_capture(closed.close(), "cuSurfObjectDestroy");
         assert_eq!(stream.capture_status()?, CaptureStatus::Active);
         gpu.fill(stream, &mut x, 5)
     })
@@ -441,7 +441,7 @@ fn work_is_recorded_into_a_graph_that_is_there() {
         gpu.fill(stream, &mut x, 6)?;
         stream.synchronize()
     });
-    not_in_capture(failed, "cuStreamSynchronize");
+    refused_in_capture(failed, "cuStreamSynchronize");
     assert_eq!(kinds(&graph), [NodeKind::Empty, NodeKind::Kernel]);
     gpu.run(&graph);
     assert_eq!(x.to_host_vec(&gpu.stream).unwrap(), [5; N]);
@@ -457,7 +457,7 @@ fn a_stream_is_captured_by_hand() {
     let captured = unsafe { stream.begin_capture(CaptureMode::Relaxed) }.unwrap();
     assert_eq!(captured.raw(), stream.raw());
     gpu.fill(&captured, &mut x, 5).unwrap();
-    not_in_capture(captured.synchronize(), "cuStreamSynchronize");
+    refused_in_capture(captured.synchronize(), "cuStreamSynchronize");
     let info = captured.capture_info().unwrap();
     assert_eq!((info.status, info.dependencies.len()), (CaptureStatus::Active, 1));
     assert!(info.id != 0 && !info.graph.is_null());

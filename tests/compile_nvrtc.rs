@@ -132,7 +132,8 @@ fn an_error_of_the_source_has_file_line_and_excerpt() {
     assert!(first.excerpt.as_deref().unwrap().contains("a[0] = x;"), "{first:?}");
     assert!(refusal.diagnostics.iter().any(|d| d.severity == Severity::Warning));
     let text = error.to_string();
-    for part in ["refuses dir/k.cu", "NVRTC_ERROR_COMPILATION", "dir/k.cu:3: error: identifier", "compute_90"]
+    for part in
+        ["rejected dir/k.cu", "NVRTC_ERROR_COMPILATION", "dir/k.cu:3: error: identifier", "compute_90"]
     {
         assert!(text.contains(part), "{part}: {text}");
     }

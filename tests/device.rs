@@ -68,6 +68,11 @@ fn a_device_that_is_not_there_is_an_error() {
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_DEVICE));
     assert!(error.to_string().contains("device 99"), "{error}");
     let driver = default_driver().unwrap();
+    let count = CudaDevice::count().unwrap();
+    let all =
+        if count == 1 { "1 device: 0".to_owned() } else { format!("{count} devices: 0 to {}", count - 1) };
+    let error = CudaDevice::new(count).unwrap_err().to_string();
+    assert!(error.ends_with(&format!("device {count}\n  help: this driver has {all}")), "{error}");
     let at = |address| CudaDevice::by_pci_bus_id(&driver, address).unwrap_err();
     assert_eq!(at("0000:7f:1f.0").code(), Some(CUresult::CUDA_ERROR_INVALID_DEVICE));
     assert_eq!(at("nowhere").code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));

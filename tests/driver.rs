@@ -293,6 +293,14 @@ fn the_variable_chooses_the_driver() {
     assert!(choose(&[("CUDA_LAUNCH_DRIVER", "emulator")]).contains("emulator"));
     let told = choose(&[("CUDA_LAUNCH_DRIVER", "/nonexistent/libcuda.so")]);
     assert!(told.contains("no device: true") && told.contains("/nonexistent/libcuda.so"), "{told}");
+    let told = choose(&[("CUDA_LAUNCH_DRIVER", "emulated")]);
+    for part in [
+        "CUDA_LAUNCH_DRIVER is \"emulated\", which is neither `system` nor `emulator`",
+        "help: correct the variable, or unset it",
+    ] {
+        assert!(told.contains(part), "{told}");
+    }
+    assert!(!told.contains("install"), "{told}");
     #[cfg(unix)]
     {
         use std::os::unix::ffi::OsStrExt;

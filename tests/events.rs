@@ -20,7 +20,7 @@ fn context() -> CudaContext {
 /// The error that the two events get when they are asked for a time.
 fn unfit(start: &TimingEvent, end: &TimingEvent) -> EventError {
     let error = start.elapsed_ms(end).unwrap_err();
-    assert!(error.is_event_unfit() && error.to_string().contains("help: "), "{error}");
+    assert!(error.is_event_not_ready() && error.to_string().contains("help: "), "{error}");
     match error.kind() {
         ErrorKind::Event(kind) => *kind,
         _ => panic!("{error}"),

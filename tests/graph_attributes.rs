@@ -178,7 +178,7 @@ fn a_captured_launch_keeps_the_events_of_its_attributes() {
 fn a_prepared_launch_that_is_captured_keeps_the_events_of_its_attributes() {
     keeps_events(|gpu, attributes| {
         let ctx = gpu.ctx.clone();
-        let mut prepared = cuda_launch::launch::Launch::from(gpu.node(attributes));
+        let mut prepared = cuda_launch::launch::PreparedLaunch::from(gpu.node(attributes));
         CudaGraph::capture(&ctx, CaptureMode::ThreadLocal, |stream| {
             unsafe { prepared.launch_on(stream) }.map(drop)
         })

@@ -298,7 +298,12 @@ const CASES: &[Case] = &[
             rig.in_callback(move || stream.synchronize())
         },
         is: Error::is_in_host_callback,
-        says: &["cuStreamSynchronize", "host function of a stream", "help: let the callback only signal"],
+        says: &[
+            "cuStreamSynchronize",
+            "inside a callback",
+            "a host function",
+            "help: let the callback only signal",
+        ],
     },
     Case {
         row: 40,
@@ -308,7 +313,12 @@ const CASES: &[Case] = &[
             rig.in_callback(move || DeviceBuffer::<u32>::uninit(&stream, 4).map(drop))
         },
         is: Error::is_in_host_callback,
-        says: &["cuMemAllocAsync", "host function of a stream", "help: let the callback only signal"],
+        says: &[
+            "cuMemAllocAsync",
+            "inside a callback",
+            "a host function",
+            "help: let the callback only signal",
+        ],
     },
     Case {
         row: 40,
@@ -324,21 +334,21 @@ const CASES: &[Case] = &[
         row: 41,
         mistake: "a wait in a capture",
         make: |rig| rig.captured(CudaStream::synchronize),
-        is: Error::is_not_in_capture,
+        is: Error::is_refused_in_capture,
         says: &["cuStreamSynchronize", "would break a capture", "help:"],
     },
     Case {
         row: 41,
         mistake: "an allocation in a capture",
         make: |rig| rig.captured(|stream| DeviceBuffer::<u32>::uninit(stream, 4).map(drop)),
-        is: Error::is_not_in_capture,
+        is: Error::is_refused_in_capture,
         says: &["cuMemAlloc", "would break a capture", "help:"],
     },
     Case {
         row: 41,
         mistake: "borrowed host memory in a capture",
         make: |rig| rig.captured(|stream| rig.four.to_host_vec(stream).map(drop)),
-        is: Error::is_not_in_capture,
+        is: Error::is_refused_in_capture,
         says: &["cuMemcpyDtoHAsync", "host memory that is borrowed", "help:"],
     },
     Case {
@@ -390,7 +400,7 @@ const CASES: &[Case] = &[
             end.record(&rig.stream)?;
             start.elapsed_ms(&end).map(drop)
         },
-        is: Error::is_event_unfit,
+        is: Error::is_event_not_ready,
         says: &["cuEventElapsedTime", "start event was never recorded", "help: call `record(&stream)`"],
     },
     Case {
@@ -406,7 +416,7 @@ const CASES: &[Case] = &[
             rig.stream.synchronize()?;
             answer
         },
-        is: Error::is_event_unfit,
+        is: Error::is_event_not_ready,
         says: &["cuEventElapsedTime", "event is not done yet", "help: call `synchronize`"],
     },
 ];

@@ -302,7 +302,7 @@ fn hold(which: usize, stream: &CudaStream, begun: Sender<()>) -> mpsc::Receiver<
     let (stream, (tell, told)) = (stream.clone(), mpsc::channel());
     *FIRST[which].lock().unwrap() = Some(Box::new(move || {
         begun.send(()).unwrap();
-        while stream.synchronize().unwrap_err().is_not_in_capture() {
+        while stream.synchronize().unwrap_err().is_refused_in_capture() {
             thread::yield_now();
         }
         tell.send(ENDED.load(Ordering::SeqCst)).unwrap();

@@ -93,7 +93,8 @@ fn opting_in_raises_the_shared_memory_limit() {
     f.set_max_dynamic_shared_memory(100_000).unwrap();
     launch(&rig, &f, config).unwrap();
     let error = launch(&rig, &f, ONE.with_shared(300_000)).unwrap_err();
-    assert!(error.to_string().contains("this device allows 232448 bytes in all"), "{error}");
+    let help = "this device allows 232448 bytes in all, static and dynamic together; request at most 232448 dynamic bytes";
+    assert!(error.to_string().contains(help), "{error}");
 }
 
 #[test]
@@ -265,7 +266,15 @@ fn modes_lift_the_limits_of_a_launch() {
         assert_eq!(fits(wide, &[cluster, Attribute::portable_cluster_size_mode(mode)]), allowed, "{mode:?}");
     }
     assert!(!fits(large, &[Attribute::priority(2)]));
-    assert!(fits(large, &[Attribute::shared_memory_mode(SharedMemoryMode::AllowNonPortable)]));
+    for (mode, allowed) in [
+        (SharedMemoryMode::Default, false),
+        (SharedMemoryMode::RequirePortable, false),
+        (SharedMemoryMode::AllowNonPortable, true),
+        (SharedMemoryMode::AllowOversized, true),
+        (SharedMemoryMode::PreferOversized, true),
+    ] {
+        assert_eq!(fits(large, &[Attribute::shared_memory_mode(mode)]), allowed, "{mode:?}");
+    }
 }
 
 #[test]

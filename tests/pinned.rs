@@ -234,7 +234,7 @@ fn a_capture_takes_no_memory_that_is_lent() {
     });
     for error in refused.unwrap().map(Result::unwrap_err) {
         if !error.is_unsupported() {
-            assert!(error.is_not_in_capture(), "{error}");
+            assert!(error.is_refused_in_capture(), "{error}");
         }
     }
     assert_eq!(lent, [1, 2, 3]);
@@ -256,7 +256,7 @@ fn captured_copies_are_part_of_the_graph() {
         let refused = context.with_registered(&mut borrowed, RegisterFlags::empty(), |mut pinned| {
             buffer.view().copy_to_pinned(capture, pinned.view_mut())
         });
-        assert!(refused.unwrap_err().is_not_in_capture());
+        assert!(refused.unwrap_err().is_refused_in_capture());
         Ok(())
     });
     let graph = match graph {

@@ -292,9 +292,9 @@ fn captures_that_fail() {
         };
         // Without a fork: a graph whose capture ends before one is joined may be gone, and is never destroyed.
         let into = graph.capture_into(&[], CaptureMode::Relaxed, |captured| fail(captured, captured));
-        assert!(into.unwrap_err().is_not_in_capture());
+        assert!(into.unwrap_err().is_refused_in_capture());
         let forked = |captured: &CudaStream| fail(captured, &captured.fork()?);
-        assert!(CudaGraph::capture(ctx, CaptureMode::Relaxed, forked).unwrap_err().is_not_in_capture());
+        assert!(CudaGraph::capture(ctx, CaptureMode::Relaxed, forked).unwrap_err().is_refused_in_capture());
         graph.add_empty(&[])?;
         graph.close()
     });
@@ -318,7 +318,7 @@ fn a_graph_serves_on_after_a_capture_into_it_that_fails_and_unwinds() {
         let left = LEFT.replace(0);
         graph.add_empty(&[]).unwrap_or_else(|error| panic!("callback {n}, `{}`: {error}", LAST.get()));
         if left > 0 {
-            assert!(ended.unwrap().unwrap_err().is_not_in_capture());
+            assert!(ended.unwrap().unwrap_err().is_refused_in_capture());
             assert!(n > 10, "{n} callbacks");
             break;
         }

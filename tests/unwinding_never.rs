@@ -288,9 +288,9 @@ fn captures_that_fail() {
         };
         let mut graph = CudaGraph::new(&ctx).unwrap();
         let (captured, panics) = broken(&[], || CudaGraph::capture(&ctx, CaptureMode::Relaxed, &mut fail));
-        assert!(captured.unwrap().unwrap_err().is_not_in_capture() && panics > 0, "{callbacks:?}");
+        assert!(captured.unwrap().unwrap_err().is_refused_in_capture() && panics > 0, "{callbacks:?}");
         let into = broken(&[], || graph.capture_into(&[], CaptureMode::Relaxed, &mut fail));
-        assert!(into.0.unwrap().unwrap_err().is_not_in_capture() && into.1 > 0, "{callbacks:?}");
+        assert!(into.0.unwrap().unwrap_err().is_refused_in_capture() && into.1 > 0, "{callbacks:?}");
         drop((graph, x, stream, ctx));
         let ledger = spy.ledger();
         assert!(ledger.live().is_empty() && ledger.problems().is_empty(), "{callbacks:?}: {ledger:?}");

@@ -32,7 +32,7 @@ pub(crate) fn measure(name: &str) {
     };
     let plain = under(&|| memory(None));
     let profile = under(&|| memory(None).with_profiler(Arc::default()));
-    let check = under(&|| memory(Some(Checks::ALL)));
+    let check = under(&|| memory(Some(Checks::KERNELS)));
     let [few, more] = ORDERS.map(|orders| {
         under(&|| memory(None).with_scheduler(Arc::new(Scheduler::new(Schedules::new(orders)))))
     });

@@ -14,7 +14,7 @@ mod around;
 mod driver;
 
 use cuda_harness::null;
-use cuda_launch::launch::Launch;
+use cuda_launch::launch::PreparedLaunch;
 use cuda_launch::operation::{BoxedOperation, OwnedKernelLaunch, value};
 use cuda_launch::{
     AsyncKernelLaunch, Attribute, CudaContext, CudaFunction, CudaModule, CudaStream, DeviceBuffer,
@@ -78,8 +78,8 @@ struct Bench {
     /// What the floor points at: a careful person keeps the arguments where they are.
     held: Held,
     shape: Shape,
-    prepared: Launch<'static>,
-    named: Launch<'static>,
+    prepared: PreparedLaunch<'static>,
+    named: PreparedLaunch<'static>,
     name: String,
     around: Around,
     owned: Option<Owned>,

@@ -138,7 +138,8 @@
 //! | `CUDA_LAUNCH_EMULATOR_PROGRESS` | if set to anything, a kernel that runs for more than a second shows its progress, if standard error is a terminal ([`show_progress`]) | nothing is shown |
 //! | `CUDA_LAUNCH_EMULATOR_DEVICES` (alias: `CUDA_EMULATOR_DEVICES`) | how many devices, up to 8; with `0`, `cuInit` returns `CUDA_ERROR_NO_DEVICE` | `1` |
 //!
-//! `CUDA_VISIBLE_DEVICES` applies to GPUs and has no effect here.
+//! An invalid value is reported on standard error. `cuInit` then fails if it is one of `CHECK`, `SCHEDULES`, `SEED` and `TIMEOUT`, without
+//! which tests might pass that should fail; the others are ignored. `CUDA_VISIBLE_DEVICES` applies to GPUs and has no effect here.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 /// The example from the crate's README.

@@ -43,9 +43,13 @@ fn count(fill: bool, launches: usize) -> u64 {
 
 /// What a child of this test prints on standard error, run with that variable.
 fn child(name: &str, checks: Option<&str>) -> String {
+    child_with(name, checks.map(|checks| ("CUDA_LAUNCH_EMULATOR_CHECK", checks)))
+}
+
+fn child_with(name: &str, variable: Option<(&str, &str)>) -> String {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", name, "--ignored", "--nocapture"]).env_remove("CUDA_LAUNCH_EMULATOR_CHECK");
-    let output = command.envs(checks.map(|checks| ("CUDA_LAUNCH_EMULATOR_CHECK", checks))).output().unwrap();
+    let output = command.envs(variable).output().unwrap();
     let errors = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{}{errors}", String::from_utf8_lossy(&output.stdout));
     errors
@@ -61,8 +65,27 @@ fn the_environment_asks_and_each_place_is_told_once() {
     assert!(race.contains("race in kernel `count`") && race.contains("PTX line 6; read by"), "{told}");
     let told = child("launches_twice", Some(" race "));
     assert!(told.contains("race in kernel") && !told.contains("never written"), "{told}");
-    assert!(child("launches_twice", Some("leaks")).contains("is invalid and ignored"));
     assert_eq!(child("launches_twice", None), "");
+}
+
+/// Tests would pass without what these variables ask for.
+#[test]
+fn the_driver_does_not_start_without_the_checks_that_a_typo_asks_for() {
+    for (name, text, valid) in [
+        ("CHECK", "inti", "a list of init, race, barrier, leak, all, none"),
+        ("SCHEDULES", "5O", "a number of orders, such as 50"),
+        ("SEED", "-1", "the number of an order, such as 17"),
+        ("TIMEOUT", "10s", "seconds, such as 10 or 0.5"),
+    ] {
+        let name = format!("CUDA_LAUNCH_EMULATOR_{name}");
+        let told = child_with("init_fails", Some((&name, text)));
+        let line = format!("cuda-emulator: {name}={text} is invalid and cuInit fails; valid: {valid}\n");
+        assert_eq!(told, line, "once, though it is called again");
+    }
+    // Others only say on what kernels run.
+    let told = child_with("launches_twice", Some(("CUDA_LAUNCH_EMULATOR_WORKERS", "0")));
+    let line = "cuda-emulator: CUDA_LAUNCH_EMULATOR_WORKERS=0 is invalid and is ignored; valid: a number from 1 on\n";
+    assert_eq!(told, line);
 }
 
 #[test]
@@ -82,7 +105,8 @@ fn blocks_that_nobody_gave_back_are_told_with_the_context() {
         ),
         "{told}"
     );
-    assert_eq!(child("leaves_lists", Some("all")), "");
+    assert!(child("leaves_lists", Some("all")).contains("leak in kernel `build`"));
+    assert_eq!(child("leaves_lists", Some("init,race,barrier")), "");
 }
 
 #[test]
@@ -168,15 +192,26 @@ fn launches_twice() {
 
 #[test]
 #[ignore = "run by the tests above, in a process of its own"]
+fn init_fails() {
+    let (cuda, mut devices) = (driver(), 0);
+    for _ in 0..2 {
+        assert_eq!(unsafe { cuda.cuInit(0) }, CUresult::CUDA_ERROR_INVALID_VALUE);
+        let answer = unsafe { cuda.cuDeviceGetCount(&mut devices) };
+        assert_eq!(answer, CUresult::CUDA_ERROR_NOT_INITIALIZED);
+    }
+}
+
+#[test]
+#[ignore = "run by the tests above, in a process of its own"]
 fn asks() {
-    assert!(set_checks(Checks::ALL) && !set_checks(Checks::NONE));
+    assert!(set_checks(Checks::KERNELS) && !set_checks(Checks::NONE));
     let memory = count(true, 1);
     let found = take_findings();
     assert_eq!((found.list.len(), found.list[0].kind, found.left_out), (1, FindingKind::Race, 0));
     assert_eq!((found.list[0].access.ptx_line, found.list[0].bytes.as_ref().unwrap().address), (6, memory));
     assert_eq!(take_findings().list, []);
     assert!(forget_written(memory, 64) && !forget_written(memory, 65));
-    assert!(!set_checks(Checks::ALL), "the driver is initialised");
+    assert!(!set_checks(Checks::KERNELS), "the driver is initialised");
     count(false, 1);
     assert!(take_findings().list.iter().any(|found| found.kind == FindingKind::Uninitialised));
 }

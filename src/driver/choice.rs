@@ -80,16 +80,27 @@ pub(crate) fn choose(wish: Option<&OsStr>) -> Result<Arc<Driver>, Error> {
         Some(name) if name == "emulator" => emulator().ok_or_else(|| {
             let reason =
                 format!("{VARIABLE} is `emulator`: this program was built without feature `emulator`");
-            ErrorKind::NoDriver(NoDriver { tried: vec![reason] }).into()
+            ErrorKind::NoDriver(NoDriver { tried: vec![reason], help: NoDriver::INSTALL }).into()
         }),
         Some(path) => {
             // SAFETY: 1, 2: the variable names what the process loads, as `LD_PRELOAD` does: who sets the environment of a process can run
             // any code in it, and names a CUDA driver here.
             #[allow(unsafe_code)]
-            let driver = unsafe { Driver::open(path) }?;
-            Ok(Arc::new(driver))
+            let opened = unsafe { Driver::open(path) };
+            opened.map(Arc::new).map_err(|error| misnamed(path, &error))
         }
     }
+}
+
+/// The variable may name a library that is not there, or have a typo in one of its words.
+fn misnamed(path: &OsStr, error: &LoadError) -> Error {
+    let mut text = format!(
+        "{VARIABLE} is {path:?}, which is neither `system` nor `emulator`, nor a library that is a driver:"
+    );
+    for attempt in error.attempts() {
+        text.push_str(&format!("\n  {}: {}", attempt.name.display(), attempt.reason));
+    }
+    ErrorKind::NoDriver(NoDriver { tried: vec![text], help: "correct the variable, or unset it" }).into()
 }
 
 /// The system's driver if it has a device, else the emulator.
@@ -108,7 +119,7 @@ fn automatic() -> Result<Arc<Driver>, Error> {
     }
 
     let tried = vec![found, "the emulator: this program was built without feature `emulator`".into()];
-    Err(ErrorKind::NoDriver(NoDriver { tried }).into())
+    Err(ErrorKind::NoDriver(NoDriver { tried, help: NoDriver::INSTALL }).into())
 }
 
 /// The names that were tried. What to do is said once, at the end, if it is the usual.

@@ -23,7 +23,7 @@ use super::context::CudaContext;
 use super::drops::{self, Payload, drop_quietly, end, quietly};
 use super::numbered::Numbered;
 use super::stream::CudaStream;
-use crate::error::{Error, ErrorKind, HostPanic, InHostCallback, NotInCapture};
+use crate::error::{Error, ErrorKind, HostPanic, InHostCallback, RefusedInCapture};
 
 type Call = Box<dyn FnOnce() + Send>;
 
@@ -172,7 +172,7 @@ impl CudaStream {
         if self.capture().is_some() {
             self.capture_is_open(name)?;
             let help = "a graph calls its functions each time it runs: add a host node to it";
-            return Err(ErrorKind::NotInCapture(NotInCapture { call: name, help }).into());
+            return Err(ErrorKind::RefusedInCapture(RefusedInCapture { call: name, help }).into());
         }
         let (place, context) = (Place::of(self), self.context().clone());
         let number = enter(Entry::Once(Pending { call: function, place, context }));

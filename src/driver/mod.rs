@@ -98,7 +98,7 @@ pub use peer::PeerAttribute;
 pub use profiler::Profiler;
 pub(crate) use shape::{Kind, Shape};
 pub use stream::info::StreamPriorities;
-pub(crate) use stream::patience::{GivenAway, Launching, Patience};
+pub(crate) use stream::patience::{Launching, Patience, SubmittingElsewhere};
 pub(crate) use stream::queue::{Parts, StreamQueue};
 pub(crate) use stream::thread::{StreamAccesses, StreamWaits, ThreadStream};
 pub use stream::{CudaStream, StreamFlags};

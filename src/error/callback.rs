@@ -7,9 +7,9 @@ use thiserror::Error;
 /// be used; or one that submits work to a stream, made by a `tracing` subscriber in the middle of another such call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
-    "{call}: this thread is inside a callback (a host function of a stream or graph, a listener of the driver's log, a `tracing` \
-     subscriber that is called in the middle of another call, or what `submit_with` calls), where waiting could deadlock\n  help: let the callback only \
-     signal (a channel, an atomic), and make the call on another thread"
+    "{call}: this thread is inside a callback, where waiting could deadlock: a host function, a listener of the driver's log, a \
+     `tracing` subscriber, or the closure of `submit_with`\n  help: let the callback only signal (a channel, an atomic), and make the \
+     call on another thread"
 )]
 #[non_exhaustive]
 pub struct InHostCallback {

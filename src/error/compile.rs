@@ -109,7 +109,7 @@ impl fmt::Display for CompileFailure {
         let (major, minor) = self.version;
         write!(
             f,
-            "{} {major}.{minor} refuses {} ({}: {})",
+            "{} {major}.{minor} rejected {} ({}: {})",
             self.library, self.origin, self.call, self.code_name
         )?;
         let errors = || self.diagnostics.iter().filter(|d| d.severity == Severity::Error);

@@ -44,6 +44,14 @@ impl std::error::Error for DriverError {}
 pub struct NoDriver {
     /// What was tried, in order.
     pub tried: Vec<String>,
+    /// What to do next.
+    pub help: &'static str,
+}
+
+impl NoDriver {
+    /// For a machine without a driver, or a program without the emulator.
+    pub(crate) const INSTALL: &'static str = "install NVIDIA's driver (`nvidia-smi` shows whether it works; in a container the runtime has to pass it in), \
+         name one with CUDA_LAUNCH_DRIVER, or build with feature `emulator`";
 }
 
 impl fmt::Display for NoDriver {
@@ -52,10 +60,7 @@ impl fmt::Display for NoDriver {
         for line in &self.tried {
             write!(f, "\n  - {}", line.replace('\n', "\n    "))?;
         }
-        f.write_str(
-            "\n  help: install NVIDIA's driver (`nvidia-smi` shows whether it works; in a container the runtime has to pass it in), \
-             name one with CUDA_LAUNCH_DRIVER, or build with feature `emulator`",
-        )
+        write!(f, "\n  help: {}", self.help)
     }
 }
 

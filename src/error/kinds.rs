@@ -12,7 +12,7 @@ use super::images::{CompilerLog, KernelNotFound, ModuleNotFound};
 use super::launch::{AttributeError, LaunchError};
 use super::memory::{AliasedMemory, AlignmentError, HostAccess, InaccessibleMemory};
 use super::region::LengthMismatch;
-use super::state::{FaultError, ForkError, NotInCapture, StalledSubmission};
+use super::state::{FaultError, ForkError, RefusedInCapture, StalledSubmission};
 
 /// The contents of an [`Error`](crate::Error), for programs that need the values; the `is_*` methods of `Error` are enough for most.
 ///
@@ -154,7 +154,7 @@ pub enum ErrorKind {
     Forked(#[from] ForkError),
     /// A stream that captures cannot do this.
     #[error(transparent)]
-    NotInCapture(#[from] NotInCapture),
+    RefusedInCapture(#[from] RefusedInCapture),
     /// Another thread does not finish submitting work that comes first: of a graph's launch, or of what uses memory of a graph that is being
     /// launched.
     #[error(transparent)]

@@ -126,7 +126,7 @@ fn size_help(value: u32, too_large: &str) -> String {
 pub enum AttributeError {
     /// The driver is older than the attribute.
     #[error(
-        "{kernel}: launch attribute {attribute} requires CUDA {}; this driver supports CUDA {}\n  help: update it, or omit the attribute",
+        "{kernel}: launch attribute {attribute} requires CUDA {}; this driver supports CUDA {}\n  help: update the driver, or omit the attribute",
         version(*since), version(*driver)
     )]
     TooNew {

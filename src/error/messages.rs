@@ -142,6 +142,13 @@ fn driver(list: &mut List) {
             text("the system's driver:\n  libcuda.so.1: no such file"),
             text("the emulator: not built in"),
         ],
+        help: NoDriver::INSTALL,
+    });
+    list.add(NoDriver {
+        tried: vec![text(
+            "CUDA_LAUNCH_DRIVER is \"emulated\", which is neither `system` nor `emulator`, nor a library that is a driver:\n  emulated: no such file",
+        )],
+        help: "correct the variable, or unset it",
     });
     // SAFETY: 1, 2: there is no such file, so that nothing is loaded.
     #[allow(unsafe_code)]
@@ -186,7 +193,7 @@ fn state(list: &mut List) {
     }
     list.add(ForkError { call: "cuInit", parent: 100, child: 101 });
     let help = "synchronise after the graph was launched";
-    list.add(NotInCapture { call: "cuStreamSynchronize", help });
+    list.add(RefusedInCapture { call: "cuStreamSynchronize", help });
     list.add(StalledSubmission { call: "cuGraphLaunch", waited: Duration::from_secs(60) });
     list.add(CaptureError::Ended { call: "cuLaunchKernelEx", stream: text("stream 0x55d0") });
     list.add(CaptureError::Isolated { call: "cuStreamWaitEvent", stream: text("stream 0x55d0") });
@@ -215,7 +222,9 @@ fn launch(list: &mut List) {
     let why = text(", as every kernel on this device\n  help: use smaller blocks, and more of them");
     list.add(LaunchError::Threads { kernel: kernel(), block, threads, limit, why });
     list.add(LaunchError::RequiredBlock { kernel: kernel(), given: (64, 1, 1), required: (128, 1, 1) });
-    let help = text("this device allows 232448 bytes in all, static and dynamic together");
+    let help = text(
+        "this device allows 232448 bytes in all, static and dynamic together; request at most 231424 dynamic bytes",
+    );
     list.add(LaunchError::SharedMemory {
         kernel: kernel(),
         value: 300_000,
@@ -351,7 +360,8 @@ fn memory(list: &mut List) {
     let help = "grant it access with `Mapping::set_access` first";
     list.add(InaccessibleMemory { call, memory, device: 1, access, help });
     list.add(DlPackError { what: "element type", wanted: text("f32"), found: text("f64") });
-    let help = "ask `granularity` first";
+    let help =
+        "round sizes up with `next_multiple_of(granularity)`, and map inside what is reserved and allocated";
     list.add(MappingError { what: "map", offset: 100, bytes: 50, limit: 4096, granularity: 4096, help });
     list.add(TextureError::LinearFilterOfIntegers { element: "u8" });
     list.add(TextureError::NoSurface);

@@ -63,7 +63,7 @@ pub use plan::PlanError;
 #[cfg(feature = "emulator")]
 pub use profile::NotEmulated;
 pub use region::{CastError, IndexRange, LengthMismatch, RegionError};
-pub use state::{FaultError, ForkError, NotInCapture, StalledSubmission, UnfinishedLaunch};
+pub use state::{FaultError, ForkError, RefusedInCapture, StalledSubmission, UnfinishedLaunch};
 #[cfg(feature = "tensor")]
 pub use texture::TensorMapError;
 #[cfg(feature = "texture")]
@@ -150,7 +150,7 @@ impl Error {
             ErrorKind::Graph(GraphError::Update { .. }) => Some("cuGraphExecUpdate"),
             ErrorKind::Faulted(e) => Some(e.call),
             ErrorKind::Forked(e) => Some(e.call),
-            ErrorKind::NotInCapture(e) => Some(e.call),
+            ErrorKind::RefusedInCapture(e) => Some(e.call),
             ErrorKind::Stalled(e) => Some(e.call),
             _ => None,
         }
@@ -232,7 +232,7 @@ impl Error {
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     pub fn is_capture_error(&self) -> bool {
-        matches!(self.kind(), ErrorKind::Capture(_) | ErrorKind::NotInCapture(_))
+        matches!(self.kind(), ErrorKind::Capture(_) | ErrorKind::RefusedInCapture(_))
             || self.code().is_some_and(|code| (900..=908).contains(&code.0))
     }
 
@@ -256,10 +256,10 @@ impl Error {
     /// # let ctx = CudaContext::new(0)?;
     /// # let stream = ctx.new_stream()?;
     /// let (start, end) = (ctx.new_timing_event()?, ctx.new_timing_event()?);
-    /// assert!(start.elapsed_ms(&end).unwrap_err().is_event_unfit(), "never recorded");
+    /// assert!(start.elapsed_ms(&end).unwrap_err().is_event_not_ready(), "never recorded");
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
-    pub fn is_event_unfit(&self) -> bool {
+    pub fn is_event_not_ready(&self) -> bool {
         matches!(self.kind(), ErrorKind::Event(_))
     }
 
@@ -450,7 +450,7 @@ impl Error {
         matches!(self.kind(), ErrorKind::Forked(_))
     }
 
-    /// A stream cannot do this while it is being captured; the capture continues.
+    /// The call was refused because it would break a capture, which continues.
     ///
     /// ```
     /// use cuda_launch::CudaContext;
@@ -460,8 +460,8 @@ impl Error {
     /// assert!(unsafe { stream.end_capture() }.is_err());
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
-    pub fn is_not_in_capture(&self) -> bool {
-        matches!(self.kind(), ErrorKind::NotInCapture(_))
+    pub fn is_refused_in_capture(&self) -> bool {
+        matches!(self.kind(), ErrorKind::RefusedInCapture(_))
     }
 
     /// The work of an operation was not done within the time limit; it continues.

@@ -50,13 +50,12 @@ impl fmt::Display for FaultError {
         write!(f, "{}: {:?}: a kernel faulted", self.call, self.code)?;
         match self.unfinished.as_slice() {
             [] => f.write_str("; none of the launches known to this crate was still running")?,
-            [one] => write!(f, "; it was {one}, the only launch known that had not ended")?,
+            [one] => write!(f, ": {one}, the only launch known to this crate that had not ended")?,
             more => {
-                f.write_str("; it was one of these launches:")?;
-                for launch in more {
-                    write!(f, " {launch},")?;
+                f.write_str(": one of these launches, which had not ended:")?;
+                for (index, launch) in more.iter().enumerate() {
+                    write!(f, "{} {launch}", if index == 0 { "" } else { "," })?;
                 }
-                f.write_str(" none of which had ended")?;
             }
         }
         match &self.log {
@@ -91,7 +90,7 @@ pub struct ForkError {
      free now, and host memory that is borrowed now may no longer exist then\n  help: {help}"
 )]
 #[non_exhaustive]
-pub struct NotInCapture {
+pub struct RefusedInCapture {
     /// The driver function that was not called.
     pub call: &'static str,
     /// What to do instead.
@@ -101,7 +100,7 @@ pub struct NotInCapture {
 /// Another thread was about to submit work that uses the same memory and comes first, and did not for a long time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
-    "{call}: another thread has been submitting work that uses memory of the same graph, and comes first, for {} s\n  help: its \
+    "{call}: another thread has been about to submit work that must come first, since it uses memory of the same graph, for {} s\n  help: its \
      stream may be full; a host function in that stream must not wait for this thread",
     waited.as_secs()
 )]

@@ -14,7 +14,7 @@ use crate::driver::{
     CudaContext, CudaStream, Keep, Launching, Parts, Patience, ThreadStream, despite_captures, host_call,
     sweep, until_done,
 };
-use crate::error::{Error, ErrorKind, GraphError, NotInCapture};
+use crate::error::{Error, ErrorKind, GraphError, RefusedInCapture};
 use crate::flags::flags;
 use crate::ordering::{Submission, announce};
 
@@ -202,7 +202,7 @@ impl GraphExec {
         if stream.capture().is_some() {
             stream.capture_is_open("cuGraphLaunch")?;
             let help = "make the graph a node: capture into a graph of your own (`CudaGraph::capture_into`), and use `add_child`";
-            return Err(ErrorKind::NotInCapture(NotInCapture { call: "cuGraphLaunch", help }).into());
+            return Err(ErrorKind::RefusedInCapture(RefusedInCapture { call: "cuGraphLaunch", help }).into());
         }
         self.submit(stream)
     }

@@ -106,12 +106,12 @@ pub unsafe trait ArgumentList {
 /// Memory whose accesses are tracked, in the list that [`ArgumentList::memory`] makes.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
-pub struct Noted<'a, const WRITE: bool>(&'a Arc<Allocation>);
+pub struct TrackedMemory<'a, const WRITE: bool>(&'a Arc<Allocation>);
 
 /// An object whose users are tracked, in the list that [`ArgumentList::memory`] makes.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
-pub struct Reached<'a, const WRITE: bool>(&'a dyn Shared);
+pub struct TrackedObject<'a, const WRITE: bool>(&'a dyn Shared);
 
 /// The device memory in a list.
 pub trait Memory {
@@ -130,7 +130,7 @@ pub trait Memory {
     }
 
     /// The device of the first that belongs to another context.
-    fn stranger<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext>;
+    fn foreign_context<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext>;
 
     /// Notes that `launch` accesses it, which then comes after the accesses on other streams.
     ///
@@ -271,11 +271,11 @@ macro_rules! pair_list {
                 rest: Some(&Signature { parameter: parameter::<T>(8, Role::$second), rest: R::SIGNATURE }),
             });
             type Slots = Slots<2, R::Slots>;
-            type Memory = Cons<Noted<'a, WRITE>, R::Memory>;
+            type Memory = Cons<TrackedMemory<'a, WRITE>, R::Memory>;
 
             #[inline(always)]
             fn memory(&self) -> Self::Memory {
-                Cons(Noted(self.0.0.allocation), self.1.memory())
+                Cons(TrackedMemory(self.0.0.allocation), self.1.memory())
             }
 
             #[inline(always)]
@@ -305,11 +305,11 @@ unsafe impl<'a, T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList
     const SIGNATURE: Option<&'static Signature> =
         Some(&Signature { parameter: parameter::<T>(8, Role::Pointer), rest: R::SIGNATURE });
     type Slots = Slots<1, R::Slots>;
-    type Memory = Cons<Noted<'a, WRITE>, R::Memory>;
+    type Memory = Cons<TrackedMemory<'a, WRITE>, R::Memory>;
 
     #[inline(always)]
     fn memory(&self) -> Self::Memory {
-        Cons(Noted(self.0.0.allocation), self.1.memory())
+        Cons(TrackedMemory(self.0.0.allocation), self.1.memory())
     }
 
     #[inline(always)]
@@ -326,11 +326,11 @@ unsafe impl<'a, H, R: ArgumentList, const WRITE: bool> ArgumentList for Cons<Obj
     const SIGNATURE: Option<&'static Signature> =
         Some(&Signature { parameter: parameter::<H>(size_of::<H>(), Role::Bits), rest: R::SIGNATURE });
     type Slots = Slots<1, R::Slots>;
-    type Memory = Cons<Reached<'a, WRITE>, R::Memory>;
+    type Memory = Cons<TrackedObject<'a, WRITE>, R::Memory>;
 
     #[inline(always)]
     fn memory(&self) -> Self::Memory {
-        Cons(Reached(self.0.0.of), self.1.memory())
+        Cons(TrackedObject(self.0.0.of), self.1.memory())
     }
 
     #[inline(always)]
@@ -353,7 +353,7 @@ impl Memory for Nil {
     }
 
     #[inline(always)]
-    fn stranger<'c>(&'c self, _: &CudaContext) -> Option<&'c CudaContext> {
+    fn foreign_context<'c>(&'c self, _: &CudaContext) -> Option<&'c CudaContext> {
         None
     }
 
@@ -371,8 +371,8 @@ impl<R: Memory> Memory for Cons<Labelled<'_>, R> {
     }
 
     #[inline(always)]
-    fn stranger<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext> {
-        self.1.stranger(context)
+    fn foreign_context<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext> {
+        self.1.foreign_context(context)
     }
 
     fn note(&self, launch: &mut Submission<'_>) -> Result<(), Error> {
@@ -385,16 +385,16 @@ impl<R: Memory> Memory for Cons<Labelled<'_>, R> {
     }
 }
 
-impl<R: Memory, const WRITE: bool> Memory for Cons<Noted<'_, WRITE>, R> {
+impl<R: Memory, const WRITE: bool> Memory for Cons<TrackedMemory<'_, WRITE>, R> {
     #[inline(always)]
     fn words(&self) -> u64 {
         self.0.0.accesses().word(WRITE) & self.1.words()
     }
 
     #[inline(always)]
-    fn stranger<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext> {
+    fn foreign_context<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext> {
         let own = self.0.0.context();
-        if own.is_same(context) { self.1.stranger(context) } else { Some(own) }
+        if own.is_same(context) { self.1.foreign_context(context) } else { Some(own) }
     }
 
     fn note(&self, launch: &mut Submission<'_>) -> Result<(), Error> {
@@ -412,16 +412,16 @@ impl<R: Memory, const WRITE: bool> Memory for Cons<Noted<'_, WRITE>, R> {
     }
 }
 
-impl<R: Memory, const WRITE: bool> Memory for Cons<Reached<'_, WRITE>, R> {
+impl<R: Memory, const WRITE: bool> Memory for Cons<TrackedObject<'_, WRITE>, R> {
     #[inline(always)]
     fn words(&self) -> u64 {
         self.0.0.used().word(WRITE) & self.1.words()
     }
 
     #[inline(always)]
-    fn stranger<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext> {
+    fn foreign_context<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext> {
         let own = self.0.0.used().context();
-        if own.is_same(context) { self.1.stranger(context) } else { Some(own) }
+        if own.is_same(context) { self.1.foreign_context(context) } else { Some(own) }
     }
 
     fn note(&self, launch: &mut Submission<'_>) -> Result<(), Error> {

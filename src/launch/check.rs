@@ -1,8 +1,8 @@
-//! The checks before the driver is called, and explanations of its refusals.
+//! The checks before the driver is called; `refused` explains its refusals.
 //!
 //! The functions that a warm launch runs are a few comparisons; everything that builds a message is cold.
 
-use cuda_driver_sys::{CUfunction_attribute as A, CUlaunchConfig, CUresult};
+use cuda_driver_sys::{CUfunction_attribute as A, CUlaunchConfig};
 use std::num::NonZeroU32;
 use std::sync::atomic::Ordering;
 
@@ -13,13 +13,16 @@ use super::guess::{guess, kind};
 use super::launch_arguments::ParameterTypes;
 use super::submit::{MAX_ATTRIBUTES, Request};
 use crate::driver::{
-    Kernel, Kind, LaunchBounds, Limits, StreamQueue, USUAL_DIMS, USUAL_THREADS, biased, host_call,
+    Kernel, Kind, LaunchBounds, Limits, StreamQueue, USUAL_DIMS, USUAL_THREADS, biased,
     kind as parameter_kind,
 };
 use crate::error::{
-    ArgumentMismatch, AttributeError, Axis, DriverError, Error, ErrorKind, LaunchError, Parameter,
-    PassedArgument, call_hint, joined, log,
+    ArgumentMismatch, AttributeError, Axis, Error, ErrorKind, LaunchError, Parameter, PassedArgument,
 };
+
+mod refused;
+
+pub(super) use refused::refused;
 
 /// Whether a list of these types was found to fit the kernel before, the stream is warm for it, and the configuration is within the
 /// limits.
@@ -131,9 +134,9 @@ pub(super) fn short_type_name(full: &str) -> String {
 pub(super) fn contexts(request: &Request<'_>, memory: &dyn Memory) -> Result<(), Error> {
     let (kernel, context) = (request.kernel, request.stream.context());
     let events = request.fields.iter().chain(request.attributes).filter_map(Attribute::event);
-    let (what, object) = match memory.stranger(context) {
+    let (what, object) = match memory.foreign_context(context) {
         _ if !kernel.context.is_same(context) => ("its module", &kernel.context),
-        Some(stranger) => ("a buffer among its arguments", stranger),
+        Some(foreign) => ("a buffer among its arguments", foreign),
         None => match events.map(|event| event.context()).find(|own| !own.is_same(context)) {
             Some(own) => ("the event of an attribute", own),
             None => return Ok(()),
@@ -340,7 +343,10 @@ fn shared_memory(kernel: &Kernel, config: &CUlaunchConfig) -> Result<(), Error> 
             "call set_max_dynamic_shared_memory({value}) on the function first; this device allows {optin} in all"
         )
     } else {
-        format!("this device allows {optin} bytes in all, static and dynamic together")
+        format!(
+            "this device allows {optin} bytes in all, static and dynamic together; request at most {} dynamic bytes",
+            optin.saturating_sub(fixed)
+        )
     };
     let kernel = kernel.name().to_string();
     Err(ErrorKind::from(LaunchError::SharedMemory { kernel, value, fixed, limit, help }).into())
@@ -408,91 +414,4 @@ fn clusters(
         return refuse("each dimension of the grid must be a multiple of the cluster's\n  help: round the grid up, and let the threads beyond the data return".into());
     }
     Ok(())
-}
-
-/// The error for a launch that the driver refused, with the most likely reason.
-#[cold]
-pub(super) fn refused(code: CUresult, request: &Request<'_>) -> Error {
-    let (kernel, config) = (request.kernel, request.config);
-    let is_inside = code == CUresult::CUDA_ERROR_NOT_PERMITTED && host_call::is_running();
-    if code.is_sticky() || code == CUresult::CUDA_ERROR_NOT_INITIALIZED || is_inside {
-        // Not about this launch: an earlier kernel faulted, the process was forked, or this is a host function, which a warm launch leaves to
-        // the driver to notice.
-        return kernel.context.failed(code, "cuLaunchKernelEx", kernel.name().to_string());
-    }
-    let all: Vec<&Attribute<'_>> = request.fields.iter().chain(request.attributes).collect();
-    let mut asked = format!(
-        "{} with grid {:?}, block {:?}, {} bytes of dynamic shared memory",
-        kernel.name(),
-        grid_dim(config),
-        block_dim(config),
-        config.sharedMemBytes
-    );
-    if !all.is_empty() {
-        let names = joined(all.iter().map(|attribute| attribute.name()), ", ");
-        asked.push_str(&format!(", attributes {names}"));
-    }
-    if request.stream.capture().is_some() {
-        asked.push_str(&format!(", recorded on {}", request.stream.label()));
-    }
-    let cooperative = all.iter().any(|a| a.is_cooperative());
-    let call = "cuLaunchKernelEx";
-    let version = Some(kernel.context().driver_version());
-    let hint = launch_hint(code, kernel, config, cooperative).or_else(|| call_hint(code, call, version));
-    let log = log::of_call(kernel.context.driver(), call);
-    ErrorKind::Driver(DriverError { call, code, asked, log, hint }).into()
-}
-
-fn launch_hint(
-    code: CUresult,
-    kernel: &Kernel,
-    config: &CUlaunchConfig,
-    cooperative: bool,
-) -> Option<String> {
-    let threads = volume(block_dim(config));
-    match code {
-        CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE => {
-            let resident = resident_blocks(kernel, config)?;
-            let asked = volume(grid_dim(config));
-            Some(format!(
-                "{asked} blocks cannot run at once: this kernel and block size fit {resident} on the device; launch \
-                 at most max_active_blocks(..) x multiprocessor_count()"
-            ))
-        }
-        CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES => {
-            let registers = kernel.attribute(A::CU_FUNC_ATTRIBUTE_NUM_REGS).unwrap_or(0);
-            Some(format!(
-                "{registers} registers per thread times {threads} threads, or shared memory, do not fit: use a smaller block"
-            ))
-        }
-        CUresult::CUDA_ERROR_NOT_SUPPORTED => {
-            Some("this driver or device cannot run the kernel with this configuration, or the kernel launches graphs, which only a graph's kernel can (`CudaGraph::add_kernel`); nothing was launched, and the context is still usable".into())
-        }
-        CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE => {
-            Some("the device cannot run clusters of this shape with this block and shared memory".into())
-        }
-        CUresult::CUDA_ERROR_INVALID_VALUE if cooperative => {
-            Some("a cooperative launch cannot have this attribute, grid or stream".into())
-        }
-        CUresult::CUDA_ERROR_INVALID_VALUE => {
-            Some("the driver enforces a rule unknown to this crate: check the attributes first".into())
-        }
-        _ => None,
-    }
-}
-
-/// Blocks of this shape that the device runs at once.
-#[allow(unsafe_code)]
-fn resident_blocks(kernel: &Kernel, config: &CUlaunchConfig) -> Option<u64> {
-    let mut blocks = 0;
-    let driver = kernel.context.driver();
-    let threads = i32::try_from(volume(block_dim(config))).ok()?;
-    let shared = config.sharedMemBytes as usize;
-    // SAFETY: the function is loaded as long as the kernel is used (`Kernel::raw`); `blocks`, a local, outlives the
-    // call. A driver that wants the context to be current, and finds another, answers an error.
-    let code = unsafe {
-        driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, kernel.raw, threads, shared)
-    };
-    let multiprocessors = u64::from(kernel.context.limits().multiprocessors);
-    (code == CUresult::SUCCESS).then(|| blocks.max(0) as u64 * multiprocessors)
 }

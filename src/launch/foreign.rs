@@ -5,7 +5,7 @@
 use cuda_driver_sys::CUstream;
 
 use super::args::{ArgumentList, Memory};
-use crate::driver::{CudaStream, GivenAway, host_call};
+use crate::driver::{CudaStream, SubmittingElsewhere, host_call};
 use crate::error::Error;
 use crate::ordering::Submission;
 
@@ -61,17 +61,17 @@ pub unsafe fn submit_with<L: ArgumentList, R, E: From<Error>>(
     host_call::refuse(CALL)?;
     stream.refuse_in_capture(CALL)?;
     let memory = arguments.memory();
-    if let Some(stranger) = memory.stranger(stream.context()) {
-        stream.same_context(stranger, "a buffer among the arguments")?;
+    if let Some(foreign) = memory.foreign_context(stream.context()) {
+        stream.same_context(foreign, "a buffer among the arguments")?;
     }
     // Announced until `submit` has returned: what another thread finds in the meantime comes after it.
     let mut work = Submission::on(stream);
     memory.note(&mut work)?;
     stream.context().bind()?;
-    let given_away = GivenAway::begin(stream);
+    let elsewhere = SubmittingElsewhere::begin(stream);
     let result = submit(stream.raw());
     // Not where this function returns: Rust loses a result that is there when what is dropped after it unwinds. The last handle of a
     // stream that this came after may go with the work.
-    drop((given_away, work));
+    drop((elsewhere, work));
     result
 }

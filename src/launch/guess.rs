@@ -44,7 +44,7 @@ fn is_address(given: &ParameterType) -> bool {
 
 /// One sentence, or nothing where no guess is better than the others.
 pub(super) fn guess(given: &[ParameterType], wanted: &[Parameter], at: usize) -> Option<String> {
-    if fits(given.iter().map(|g| g.size), wanted) {
+    if sizes_fit(given.iter().map(|g| g.size), wanted) {
         return wrong_kind(given, wanted, at);
     }
     slices_for_pointers(given, wanted)
@@ -55,14 +55,14 @@ pub(super) fn guess(given: &[ParameterType], wanted: &[Parameter], at: usize) ->
         .or_else(|| wrong_width(given.get(at)?, wanted.get(at)?))
 }
 
-fn fits(given: impl Iterator<Item = usize>, wanted: &[Parameter]) -> bool {
+fn sizes_fit(given: impl Iterator<Item = usize>, wanted: &[Parameter]) -> bool {
     given.eq(wanted.iter().map(|w| w.size))
 }
 
 /// `slice(x)` where the kernel takes a bare pointer.
 fn slices_for_pointers(given: &[ParameterType], wanted: &[Parameter]) -> Option<String> {
     let bare = given.iter().filter(|g| g.role != Role::Length).map(|g| g.size);
-    fits(bare, wanted).then(|| {
+    sizes_fit(bare, wanted).then(|| {
         "The kernel takes bare pointers: pass `ptr(x)` or `ptr_mut(x)` instead of `slice(x)` or `slice_mut(x)`; to a builder, \
          `.ptr(&x)` or `.ptr_mut(&mut x)`"
             .into()
@@ -74,8 +74,8 @@ fn pointers_for_slices(given: &[ParameterType], wanted: &[Parameter]) -> Option<
     let pointers = given.iter().filter(|g| is_bare_pointer(g)).count();
     let paired =
         given.iter().flat_map(|g| std::iter::repeat_n(g.size, if is_bare_pointer(g) { 2 } else { 1 }));
-    (pointers != 0 && fits(paired, wanted)).then(|| {
-        "The kernel takes an address and a length for each of them: pass `slice(x)` or `slice_mut(x)`".into()
+    (pointers != 0 && sizes_fit(paired, wanted)).then(|| {
+        "The kernel takes an address and a length for each buffer: pass `slice(x)` or `slice_mut(x)`".into()
     })
 }
 
@@ -83,32 +83,31 @@ fn is_bare_pointer(given: &ParameterType) -> bool {
     matches!(given.role, Role::Value | Role::Pointer) && is_address(given)
 }
 
+/// The other argument with which this one was probably swapped.
 fn swapped(given: &[ParameterType], wanted: &[Parameter], at: usize) -> Option<String> {
-    let mut sizes: Vec<usize> = given.iter().map(|g| g.size).collect();
-    if sizes.len() != wanted.len() {
+    if given.len() != wanted.len() {
         return None;
     }
-    for other in at + 1..sizes.len() {
-        sizes.swap(at, other);
-        if fits(sizes.iter().copied(), wanted) {
-            return Some(format!("Arguments {at} and {other} look swapped"));
-        }
-        sizes.swap(at, other);
-    }
-    None
+    let mut list: Vec<&ParameterType> = given.iter().collect();
+    (at + 1..list.len()).find_map(|other| {
+        list.swap(at, other);
+        let fits = list.iter().zip(wanted).all(|(g, w)| check::fit(g, w));
+        list.swap(at, other);
+        fits.then(|| format!("Arguments {at} and {other} look swapped"))
+    })
 }
 
 fn missing(given: &[ParameterType], wanted: &[Parameter], at: usize) -> Option<String> {
     let lacking = wanted.len().checked_sub(given.len()).filter(|&n| n != 0)?;
     let rest = given.get(at..)?.iter().map(|g| g.size);
     let after = wanted.get(at + lacking..)?;
-    fits(rest, after).then(|| format!("{} missing at position {at}", are(lacking, "argument")))
+    sizes_fit(rest, after).then(|| format!("{} missing at position {at}", are(lacking, "argument")))
 }
 
 fn extra(given: &[ParameterType], wanted: &[Parameter], at: usize) -> Option<String> {
     let many = given.len().checked_sub(wanted.len()).filter(|&n| n != 0)?;
     let rest = given.get(at + many..)?.iter().map(|g| g.size);
-    fits(rest, wanted.get(at..)?).then(|| format!("{} too many at position {at}", are(many, "argument")))
+    sizes_fit(rest, wanted.get(at..)?).then(|| format!("{} too many at position {at}", are(many, "argument")))
 }
 
 fn are(n: usize, what: &str) -> String {
@@ -117,13 +116,8 @@ fn are(n: usize, what: &str) -> String {
 
 /// The sizes are right: a float for an integer, or the other way round.
 fn wrong_kind(given: &[ParameterType], wanted: &[Parameter], at: usize) -> Option<String> {
-    let mut swapped: Vec<&ParameterType> = given.iter().collect();
-    for other in at + 1..given.len() {
-        swapped.swap(at, other);
-        if swapped.iter().zip(wanted).all(|(g, w)| check::fit(g, w)) {
-            return Some(format!("Arguments {at} and {other} look swapped"));
-        }
-        swapped.swap(at, other);
+    if let Some(text) = swapped(given, wanted, at) {
+        return Some(text);
     }
     let bits = wanted.get(at)?.size * 8;
     Some(match kind(given.get(at)?) {
@@ -144,10 +138,8 @@ fn wrong_width(given: &ParameterType, wanted: &Parameter) -> Option<String> {
     let scalar = matches!(given.role, Role::Value) && kind(given) != Kind::Other;
     let ty = wanted.ty.as_deref().unwrap_or("");
     match (kind(given), wanted.size) {
-        (_, 4 | 8) if scalar && ty.starts_with(".f") => {
-            Some(format!("Did you mean an `f{}`?", wanted.size * 8))
-        }
-        (Kind::Float, 4 | 8) => Some(format!("Did you mean an `f{}`?", wanted.size * 8)),
+        (_, 4 | 8) if scalar && ty.starts_with(".f") => Some(format!("Did you mean `f{}`?", wanted.size * 8)),
+        (Kind::Float, 4 | 8) => Some(format!("Did you mean `f{}`?", wanted.size * 8)),
         (Kind::Integer, 1 | 2 | 4 | 8) if scalar => {
             let sign = if name.starts_with('i') { 'i' } else { 'u' };
             Some(format!("Did you mean `{sign}{}`?", wanted.size * 8))
@@ -214,6 +206,7 @@ mod tests {
             (&[int, long, byte], &[(8, ""), (4, ""), (1, "")], "Arguments 0 and 1 look swapped"),
             (&[byte, int, long], &[(1, ""), (8, ""), (4, "")], "Arguments 1 and 2 look swapped"),
             (&[float, int], &[(4, ".u32"), (4, ".f32")], "Arguments 0 and 1 look swapped"),
+            (&[float, long], &[(8, ".u64"), (4, ".f32")], "Arguments 0 and 1 look swapped"),
             (&[int], &[(4, ""), (8, "")], "1 argument is missing at position 1"),
             (&[int, short], &[(4, ""), (8, ""), (8, ""), (2, "")], "2 arguments are missing at position 1"),
             (&[int, long, long, short], &[(4, ""), (2, "")], "2 arguments are too many at position 1"),
@@ -222,14 +215,18 @@ mod tests {
             (&[short], &[(2, ".f16")], "Pass a `half::f16`"),
             (&[int], &[(8, "")], "Did you mean `u64`?"),
             (&[signed], &[(8, "")], "Did you mean `i64`?"),
-            (&[int], &[(8, ".f64")], "Did you mean an `f64`?"),
-            (&[float], &[(8, "")], "Did you mean an `f64`?"),
+            (&[int], &[(8, ".f64")], "Did you mean `f64`?"),
+            (&[float], &[(8, "")], "Did you mean `f64`?"),
             (&[pointer], &[(4, "")], "The argument is a device address"),
             (&[value::<[u8; 3]>()], &[(4, ".f32")], "Is `[u8; 3]` `repr(C)`"),
             (&[parameter::<f32>(4, Role::Bits)], &[(8, "")], "Is `f32` `repr(C)`"),
         ] {
             assert!(said(given, wanted).starts_with(text), "{} is not {text}", said(given, wanted));
         }
+        // Once swapped, the number would be refused for the float.
+        let (given, wanted) =
+            ([int, pointer, int, pointer], [(4, ".u32"), (4, ".f32"), (8, ".u64"), (8, ".u64")]);
+        assert!(!said(&given, &wanted).contains("swapped"), "{}", said(&given, &wanted));
         assert_eq!(said(&slice(), &[(4, ""), (8, "")]), "", "a slice is no number of another width");
         assert_eq!(said(&[int, long], &[(2, ""), (8, "")]), "Did you mean `u16`?", "there is no slice");
     }

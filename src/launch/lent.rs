@@ -10,7 +10,7 @@ use crate::driver::{CudaStream, Kernel};
 
 /// A handle that is borrowed for `'a`: as a reference to it, without the place where it stands. To keep that, and to read it there again,
 /// would be two instructions of a warm launch.
-pub(super) struct Lent<'a, H> {
+pub(super) struct BorrowedHandle<'a, H> {
     handle: ManuallyDrop<H>,
     of: PhantomData<&'a H>,
 }
@@ -21,7 +21,7 @@ pub(super) trait Counted {}
 impl Counted for CudaStream {}
 impl Counted for Arc<Kernel> {}
 
-impl<'a, H: Counted> Lent<'a, H> {
+impl<'a, H: Counted> BorrowedHandle<'a, H> {
     #[inline(always)]
     pub(super) fn new(handle: &'a H) -> Self {
         // SAFETY: a reference can be read, and `ManuallyDrop` has the layout of what is in it. What is read is never dropped, and nobody
@@ -38,18 +38,18 @@ impl<'a, H: Counted> Lent<'a, H> {
 }
 
 /// A kernel that is lent, by its handle or by a reference.
-pub(super) trait LentKernel {
+pub(super) trait BorrowedKernel {
     fn kernel(&self) -> &Kernel;
 }
 
-impl LentKernel for Lent<'_, Arc<Kernel>> {
+impl BorrowedKernel for BorrowedHandle<'_, Arc<Kernel>> {
     #[inline(always)]
     fn kernel(&self) -> &Kernel {
         self.get()
     }
 }
 
-impl LentKernel for &Kernel {
+impl BorrowedKernel for &Kernel {
     #[inline(always)]
     fn kernel(&self) -> &Kernel {
         self

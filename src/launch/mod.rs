@@ -3,7 +3,7 @@
 //! # Words for arguments
 //! The words for arguments are the same in every way to launch:
 //!
-//! | parameters of the kernel | [`cuda_launch!`](crate::cuda_launch), `cuda_launch_async!`, `kernel_args!` | `#[cuda_module]` declares | [`LaunchBuilder`], `AsyncKernelLaunch` | `LaunchPlan`, [`Launch`], `OperationGraph` |
+//! | parameters of the kernel | [`cuda_launch!`](crate::cuda_launch), `cuda_launch_async!`, `kernel_args!` | `#[cuda_module]` declares | [`LaunchBuilder`], `AsyncKernelLaunch` | `LaunchPlan`, [`PreparedLaunch`], `OperationGraph` |
 //! |---|---|---|---|---|
 //! | address and length in elements, read | `slice(x)` | `&[T]` | `.slice(&x)` | `set_slice` |
 //! | the same, written | `slice_mut(x)` | `&mut [T]` | `.slice_mut(&mut x)` | `set_slice_mut` |
@@ -88,7 +88,7 @@ pub use config::{Dim3, LaunchConfig};
 pub use device_node::DeviceNode;
 pub use kernel_argument::KernelArgument;
 pub(crate) use node::KernelNode;
-pub use prepared::Launch;
+pub use prepared::PreparedLaunch;
 pub use site::{
     AttributeList, ByValue, MutArgument, byval, pitched, pitched_mut, ptr, ptr_mut, slice, slice_mut, value,
 };

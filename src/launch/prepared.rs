@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::args::{Memory, ParameterType};
 use super::check;
 use super::launch_arguments::LaunchArguments;
-use super::lent::Lent;
+use super::lent::BorrowedHandle;
 use super::named::{PassedMemory, memory_word, no_such_argument};
 use super::node::KernelNode;
 use super::record::Report;
@@ -51,7 +51,7 @@ use crate::ordering::Submission;
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Launch<'event> {
+pub struct PreparedLaunch<'event> {
     node: KernelNode<'event>,
     timed: Option<EventFlags>,
     /// Named arguments whose memory was set: index among the named ones, and among the node's memory.
@@ -62,7 +62,7 @@ pub struct Launch<'event> {
     special: bool,
 }
 
-impl<'event> Launch<'event> {
+impl<'event> PreparedLaunch<'event> {
     pub(super) fn new(node: KernelNode<'event>, timed: Option<EventFlags>) -> Self {
         let names: Vec<&str> = node.named.iter().map(|named| named.name.as_str()).collect();
         let repeated = names.iter().enumerate().any(|(index, name)| names[..index].contains(name));
@@ -97,7 +97,14 @@ impl<'event> Launch<'event> {
         // SAFETY: 1: the caller's duties 1 and 2; the node has the function, which is loaded as long as its handle is there
         // (`CudaFunction::module`).
         unsafe {
-            submit_given(Lent::new(node.function.shared_kernel()), stream, node.config, &[], &[], given)
+            submit_given(
+                BorrowedHandle::new(node.function.shared_kernel()),
+                stream,
+                node.config,
+                &[],
+                &[],
+                given,
+            )
         }?;
         Ok(None)
     }
@@ -112,10 +119,10 @@ impl<'event> Launch<'event> {
         self.set_copy(name, &value)
     }
 
-    /// Sets any `Copy` value that borrows nothing, passed as `byval`, by name. Otherwise like [`Launch::set`].
+    /// Sets any `Copy` value that borrows nothing, passed as `byval`, by name. Otherwise like [`PreparedLaunch::set`].
     ///
     /// # Errors
-    /// As for [`Launch::set`].
+    /// As for [`PreparedLaunch::set`].
     #[inline(always)]
     pub fn set_byval<T: ByValue>(&mut self, name: &str, value: T) -> Result<(), Error> {
         self.set_copy(name, &value)
@@ -126,7 +133,7 @@ impl<'event> Launch<'event> {
     /// The launch keeps the memory alive, and also the memory that it was prepared with.
     ///
     /// # Errors
-    /// As for [`Launch::set`]; the memory belongs to another context.
+    /// As for [`PreparedLaunch::set`]; the memory belongs to another context.
     pub fn set_slice<T: DeviceCopy>(
         &mut self,
         name: &str,
@@ -135,10 +142,10 @@ impl<'event> Launch<'event> {
         self.set_memory::<T>(name, PassedMemory::slice(memory.parts(), false))
     }
 
-    /// Sets memory that the kernel may write, passed as `slice_mut`. Otherwise like [`Launch::set_slice`].
+    /// Sets memory that the kernel may write, passed as `slice_mut`. Otherwise like [`PreparedLaunch::set_slice`].
     ///
     /// # Errors
-    /// As for [`Launch::set_slice`].
+    /// As for [`PreparedLaunch::set_slice`].
     pub fn set_slice_mut<T: DeviceCopy>(
         &mut self,
         name: &str,
@@ -147,10 +154,10 @@ impl<'event> Launch<'event> {
         self.set_memory::<T>(name, PassedMemory::slice(memory.parts_mut(), true))
     }
 
-    /// Sets the address of memory that the kernel only reads, passed as `ptr` or as `&x` of a buffer. Otherwise like [`Launch::set_slice`].
+    /// Sets the address of memory that the kernel only reads, passed as `ptr` or as `&x` of a buffer. Otherwise like [`PreparedLaunch::set_slice`].
     ///
     /// # Errors
-    /// As for [`Launch::set_slice`].
+    /// As for [`PreparedLaunch::set_slice`].
     pub fn set_ptr<T: DeviceCopy>(
         &mut self,
         name: &str,
@@ -160,10 +167,10 @@ impl<'event> Launch<'event> {
     }
 
     /// Sets the address of memory that the kernel may write, passed as `ptr_mut` or as `&mut x` of a buffer. Otherwise like
-    /// [`Launch::set_slice`].
+    /// [`PreparedLaunch::set_slice`].
     ///
     /// # Errors
-    /// As for [`Launch::set_slice`].
+    /// As for [`PreparedLaunch::set_slice`].
     pub fn set_ptr_mut<T: DeviceCopy>(
         &mut self,
         name: &str,
@@ -172,18 +179,18 @@ impl<'event> Launch<'event> {
         self.set_memory::<T>(name, PassedMemory::pointer(memory.parts_mut(), true))
     }
 
-    /// Sets rows that the kernel only reads, passed as `pitched`. Otherwise like [`Launch::set_slice`].
+    /// Sets rows that the kernel only reads, passed as `pitched`. Otherwise like [`PreparedLaunch::set_slice`].
     ///
     /// # Errors
-    /// As for [`Launch::set_slice`].
+    /// As for [`PreparedLaunch::set_slice`].
     pub fn set_pitched<T: DeviceCopy>(&mut self, name: &str, memory: &PitchedBuffer<T>) -> Result<(), Error> {
         self.set_memory::<T>(name, PassedMemory::rows(memory.row_parts(), false))
     }
 
-    /// Sets rows that the kernel may write, passed as `pitched_mut`. Otherwise like [`Launch::set_slice`].
+    /// Sets rows that the kernel may write, passed as `pitched_mut`. Otherwise like [`PreparedLaunch::set_slice`].
     ///
     /// # Errors
-    /// As for [`Launch::set_slice`].
+    /// As for [`PreparedLaunch::set_slice`].
     pub fn set_pitched_mut<T: DeviceCopy>(
         &mut self,
         name: &str,
@@ -283,13 +290,13 @@ impl<'event> Launch<'event> {
     }
 }
 
-impl<'event> From<KernelNode<'event>> for Launch<'event> {
+impl<'event> From<KernelNode<'event>> for PreparedLaunch<'event> {
     fn from(node: KernelNode<'event>) -> Self {
         Self::new(node, None)
     }
 }
 
-/// The arguments of a prepared launch: the pointers to them, and what has them. What is `SPECIAL` of a launch, [`Launch::special`] says.
+/// The arguments of a prepared launch: the pointers to them, and what has them. What is `SPECIAL` of a launch, [`PreparedLaunch::special`] says.
 #[derive(Clone, Copy)]
 struct Prepared<'l, const SPECIAL: bool> {
     params: *mut *mut c_void,
@@ -301,7 +308,7 @@ impl Prepared<'_, true> {
     /// which have none, do not make room for them and copy it.
     ///
     /// # Safety
-    /// 1. The duties of [`Launch::launch_on`].
+    /// 1. The duties of [`PreparedLaunch::launch_on`].
     #[inline(never)]
     unsafe fn launch(
         self,
@@ -318,17 +325,17 @@ impl Prepared<'_, true> {
 
 /// What is kept with them: memory, and the names.
 #[derive(Clone, Copy)]
-struct Kept<'l>(&'l KernelNode<'l>);
+struct NodeArguments<'l>(&'l KernelNode<'l>);
 
 // SAFETY: 1: `KernelNode::checked` copied the bytes of each type, and `kernel_params` points at the copies, which the node keeps.
 unsafe impl<'l, const SPECIAL: bool> LaunchArguments<'l> for Prepared<'l, SPECIAL> {
-    type Memory = Kept<'l>;
+    type Memory = NodeArguments<'l>;
     type Packet = *mut *mut c_void;
     type Types = &'l [&'static ParameterType];
 
     #[inline(always)]
-    fn memory(self) -> Kept<'l> {
-        Kept(self.node)
+    fn memory(self) -> NodeArguments<'l> {
+        NodeArguments(self.node)
     }
 
     #[inline(always)]
@@ -356,7 +363,7 @@ unsafe impl<'l, const SPECIAL: bool> LaunchArguments<'l> for Prepared<'l, SPECIA
     }
 }
 
-impl Memory for Kept<'_> {
+impl Memory for NodeArguments<'_> {
     /// One after the other: most launches have few, and the compiler would take them in pairs.
     #[inline(always)]
     fn is_ready(&self, key: impl FnOnce() -> u64) -> bool {
@@ -374,7 +381,7 @@ impl Memory for Kept<'_> {
         words.fold(u64::MAX, |all, word| all & word)
     }
 
-    fn stranger<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext> {
+    fn foreign_context<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext> {
         let mut contexts = self.0.memory.iter().map(|(allocation, _)| allocation.context());
         contexts.find(|own| !own.is_same(context))
     }

@@ -15,7 +15,7 @@ use super::builder::argument::{Arguments, BuilderArgument, OfForm, OfMemory, OfM
 use super::config::LaunchConfig;
 use super::inline_vec::InlineVec;
 use super::launch_arguments::LaunchArguments;
-use super::lent::Lent;
+use super::lent::BorrowedHandle;
 use super::record::Report;
 use super::site::{ByValue, ptr, ptr_mut};
 use super::submit::submit_given;
@@ -193,7 +193,7 @@ impl<'a> StoredArguments<'a> {
             return unsafe { launch_with_objects(kernel, stream, config, attributes, &self.list) };
         }
         // SAFETY: 1: the caller's duty 1; `point` has set each pointer that was not: to a value of its type here.
-        unsafe { submit_given(Lent::new(kernel), stream, config, &[], attributes, &self.list) }
+        unsafe { submit_given(BorrowedHandle::new(kernel), stream, config, &[], attributes, &self.list) }
     }
 }
 
@@ -249,10 +249,10 @@ impl Memory for WithObjects<'_, '_> {
         objects.fold(self.0.words(), |all, word| all & word)
     }
 
-    fn stranger<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext> {
+    fn foreign_context<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext> {
         let mut contexts = self.0.objects().map(|(object, _)| object.used().context());
         let object = contexts.find(|own| !own.is_same(context));
-        self.0.stranger(context).or(object)
+        self.0.foreign_context(context).or(object)
     }
 
     fn note(&self, launch: &mut Submission<'_>) -> Result<(), Error> {

@@ -17,7 +17,7 @@ use super::attributes::Attribute;
 use super::check;
 use super::config::LaunchConfig;
 use super::launch_arguments::{LaunchArguments, ParameterTypes};
-use super::lent::{Lent, LentKernel};
+use super::lent::{BorrowedHandle, BorrowedKernel};
 use super::packet::Listed;
 use super::record::{Report, keep, record};
 use crate::driver::{CudaStream, Kernel, Recording, StreamQueue, host_call};
@@ -87,7 +87,9 @@ pub unsafe fn submit_shared<L: ArgumentList>(
     arguments: L,
 ) -> Result<(), Error> {
     // SAFETY: 1: the caller's duty 1.
-    unsafe { submit_given(Lent::new(kernel), stream, config, fields, attributes, Listed(&arguments)) }
+    unsafe {
+        submit_given(BorrowedHandle::new(kernel), stream, config, fields, attributes, Listed(&arguments))
+    }
 }
 
 /// The same with arguments that the caller has put together.
@@ -96,7 +98,7 @@ pub unsafe fn submit_shared<L: ArgumentList>(
 /// 1. The duties of [`submit`].
 #[inline(always)]
 pub(super) unsafe fn submit_given<'l, G: LaunchArguments<'l>>(
-    kernel: impl LentKernel,
+    kernel: impl BorrowedKernel,
     stream: &CudaStream,
     config: LaunchConfig,
     fields: &[Attribute<'_>],
@@ -104,7 +106,7 @@ pub(super) unsafe fn submit_given<'l, G: LaunchArguments<'l>>(
     given: G,
 ) -> Result<(), Error> {
     // Read once, and so kept over the call in a register.
-    let lent = Lent::new(stream);
+    let lent = BorrowedHandle::new(stream);
     let queue = lent.get().queue();
     let mut packet = given.packet();
     let params = G::kernel_params(&mut packet);
@@ -190,8 +192,8 @@ fn copy_verified(
 #[inline(never)]
 unsafe fn again<'l, T: Into<ParameterTypes<'l>>, M>(
     code: CUresult,
-    stream: Lent<'_, CudaStream>,
-    warm: &Warm<impl LentKernel, M>,
+    stream: BorrowedHandle<'_, CudaStream>,
+    warm: &Warm<impl BorrowedKernel, M>,
     [fields, attributes]: [&[Attribute<'_>]; 2],
     types: T,
     params: *mut *mut c_void,
@@ -241,8 +243,8 @@ unsafe fn once_more(
 #[cold]
 #[inline(never)]
 unsafe fn slow<'l, T: Into<ParameterTypes<'l>>, M: Memory>(
-    stream: Lent<'_, CudaStream>,
-    warm: &Warm<impl LentKernel, M>,
+    stream: BorrowedHandle<'_, CudaStream>,
+    warm: &Warm<impl BorrowedKernel, M>,
     [fields, attributes]: [&[Attribute<'_>]; 2],
     types: T,
     number: usize,

@@ -169,7 +169,7 @@ impl CudaContext {
     /// # Errors
     /// Errors of the scope; `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` if one of its pages is already registered,
     /// `CUDA_ERROR_INVALID_VALUE` if the driver allocated it, or any error returned by the driver. This thread is
-    /// capturing ([`Error::is_not_in_capture`]) when this is called.
+    /// capturing ([`Error::is_refused_in_capture`]) when this is called.
     ///
     /// The memory is released to the caller in any case. If the driver refuses every way to wait,
     /// `cuMemHostUnregister` has revoked the device's access.

@@ -8,7 +8,7 @@ use crate::driver::CudaStream;
 use crate::error::Error;
 
 impl CudaStream {
-    /// [`DeviceBuffer::zeroed`] on this stream: `len` elements whose bytes are zero.
+    /// The same as [`DeviceBuffer::zeroed`], under cudarc's name: `len` elements whose bytes are zero.
     ///
     /// ```
     /// use cuda_launch::CudaContext;
@@ -25,7 +25,7 @@ impl CudaStream {
         DeviceBuffer::zeroed(self, len)
     }
 
-    /// [`DeviceBuffer::from_host`] on this stream: a copy of `source` on the device, complete when this returns.
+    /// The same as [`DeviceBuffer::from_host`], under cudarc's name: a copy of `source` on the device, complete when this returns.
     ///
     /// ```
     /// use cuda_launch::CudaContext;
@@ -56,7 +56,8 @@ impl CudaStream {
         Ok(copy)
     }
 
-    /// [`DeviceBuffer::to_host_vec`] on this stream: a copy of a buffer or view on the host, after all work that writes it.
+    /// The same as [`DeviceBuffer::to_host_vec`], under cudarc's name: a copy of a buffer or view on the host, after all work that
+    /// writes it.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, DeviceBuffer};

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use super::policy::SchedulingPolicy;
 use super::registry;
 use crate::driver::{Capture, CudaContext, CudaStream, Keep};
-use crate::error::{Error, ErrorKind, NotInCapture};
+use crate::error::{Error, ErrorKind, RefusedInCapture};
 use crate::trace;
 
 /// Where the streams of a chain come from.
@@ -402,7 +402,7 @@ impl Source {
         }?;
         if stream.capture().is_some() {
             let help = "the policy gave a stream that is being captured, where work runs later: record operations by `graph`";
-            return Err(ErrorKind::NotInCapture(NotInCapture { call: "an operation", help }).into());
+            return Err(ErrorKind::RefusedInCapture(RefusedInCapture { call: "an operation", help }).into());
         }
         Ok(stream)
     }

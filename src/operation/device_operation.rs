@@ -319,7 +319,8 @@ pub trait DeviceOperation: Send + Sized {
 
     /// Submits it to this stream and returns the output, on which the device may still be working; does not wait.
     ///
-    /// No event is recorded; on a stream that captures the work is recorded.
+    /// The unsafe form of [`submit_on`](Self::submit_on): no event is recorded, and the operation may borrow. On a stream that captures the
+    /// work is recorded.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, DeviceOperation};
@@ -343,7 +344,8 @@ pub trait DeviceOperation: Send + Sized {
         unsafe { run::submit_only(self, Source::Stream(stream.clone())) }
     }
 
-    /// Submits it to this stream; returns the output, on which the device may still be working, and an event recorded after the work.
+    /// Submits it to this stream; returns the output, on which the device may still be working, and an event recorded after the work. The
+    /// safe form of [`async_on`](Self::async_on).
     ///
     /// Driver calls: those of the work, then `cuEventCreate`, `cuEventRecord`.
     ///

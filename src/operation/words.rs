@@ -15,7 +15,7 @@ impl<'a> AsyncKernelLaunch<'a> {
     }
 
     /// The next argument under a name, by which it can be set later in what is made from this launch: a prepared
-    /// [`Launch`](crate::launch::Launch), a [`LaunchPlan`](crate::LaunchPlan), or a graph of operations. An argument of size 0 is
+    /// [`PreparedLaunch`](crate::launch::PreparedLaunch), a [`LaunchPlan`](crate::LaunchPlan), or a graph of operations. An argument of size 0 is
     /// no parameter, and leaves no name.
     pub fn named<Kind>(&mut self, name: &'a str, argument: impl StoredArgument<'a, Kind>) -> &mut Self {
         let first = self.arguments.count();

@@ -5,7 +5,7 @@
 
 use crate::change::{CONFIG, Change};
 use crate::program::Program;
-use cuda_launch::launch::Launch;
+use cuda_launch::launch::PreparedLaunch;
 use cuda_launch::{Error, LaunchPlan, cuda_launch};
 use std::thread;
 
@@ -27,7 +27,7 @@ impl Step {
 pub(crate) enum Ready {
     /// Two launches, one after the other.
     Plan(LaunchPlan, [Step; 2]),
-    Prepared(Launch<'static>, Step),
+    Prepared(PreparedLaunch<'static>, Step),
 }
 
 impl Ready {

@@ -134,13 +134,13 @@ entries! {
         let attributes = [Attribute::launch_completion_event(&b.event)];
         KernelNode::new(&a.function, CONFIG, &attributes, kernel_args![ptr_mut(a.buffer), N as u32, 1u32])
     };
-    "Launch::launch_on": |a, b| unsafe { a.prepared.launch_on(&b.stream) };
-    "Launch::set_slice": |a, b| a.prepared.set_slice("out", &b.buffer);
-    "Launch::set_slice_mut": |a, b| a.prepared.set_slice_mut("out", &mut b.buffer);
-    "Launch::set_pitched": |a, b| a.prepared.set_pitched("out", &b.pitched);
-    "Launch::set_pitched_mut": |a, b| a.prepared.set_pitched_mut("out", &mut b.pitched);
-    "Launch::set_ptr": |a, b| a.prepared.set_ptr("out", &b.buffer);
-    "Launch::set_ptr_mut": |a, b| a.prepared.set_ptr_mut("out", &mut b.buffer);
+    "PreparedLaunch::launch_on": |a, b| unsafe { a.prepared.launch_on(&b.stream) };
+    "PreparedLaunch::set_slice": |a, b| a.prepared.set_slice("out", &b.buffer);
+    "PreparedLaunch::set_slice_mut": |a, b| a.prepared.set_slice_mut("out", &mut b.buffer);
+    "PreparedLaunch::set_pitched": |a, b| a.prepared.set_pitched("out", &b.pitched);
+    "PreparedLaunch::set_pitched_mut": |a, b| a.prepared.set_pitched_mut("out", &mut b.pitched);
+    "PreparedLaunch::set_ptr": |a, b| a.prepared.set_ptr("out", &b.buffer);
+    "PreparedLaunch::set_ptr_mut": |a, b| a.prepared.set_ptr_mut("out", &mut b.buffer);
 
     "DeviceBuffer::uninit_in": |a, b| DeviceBuffer::<u32>::uninit_in(&a.pool, &b.stream, N);
     "DeviceBuffer::try_clone": |a, b| a.buffer.try_clone(&b.stream);

@@ -11,7 +11,7 @@ use cuda_launch::graph::{
     Conditional, CopyNode, GraphMemory, GraphNode, HostMemory, InstantiateFlags, KernelNode, MemsetNode,
 };
 use cuda_launch::interop::{ExternalSemaphore, ExternalSemaphoreHandle};
-use cuda_launch::launch::{self, Launch};
+use cuda_launch::launch::{self, PreparedLaunch};
 use cuda_launch::memory::{ManagedAttach, MemoryPool, PinnedFlags, PitchedBuffer, PoolOptions};
 use cuda_launch::module::{CudaLibrary, LibraryKernel, ModuleConstant, ModuleGlobal};
 use cuda_launch::operation::{DeviceOperation, OperationGraph, OwnedKernelLaunch};
@@ -69,7 +69,7 @@ pub struct Objects {
     pub condition: Conditional,
     pub graph_memory: GraphMemory<u32>,
     pub plan: LaunchPlan,
-    pub prepared: Launch<'static>,
+    pub prepared: PreparedLaunch<'static>,
     pub operation: OperationGraph<DeviceBuffer<u32>>,
     pub buffer: DeviceBuffer<u32>,
     pub pinned: PinnedBuffer<u32>,

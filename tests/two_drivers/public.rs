@@ -45,7 +45,7 @@ const OBJECTS: &[&str] = &[
     "IpcEvent",
     "Kernel",
     "KernelNode",
-    "Launch",
+    "PreparedLaunch",
     "LaunchPlan",
     "LibraryKernel",
     "Linker",

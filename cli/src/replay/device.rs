@@ -154,7 +154,7 @@ impl Device {
     /// Where a variable of the module is.
     fn variable(&self, module: CUmodule, name: &str, recorded: u64) -> Result<u64, Failure> {
         let (mut address, mut bytes) = (0, 0);
-        let text = CString::new(name).unwrap_or_default();
+        let text = c_name("variable", name)?;
         // SAFETY: the module is the one that `load` loaded, which stays; the places and the name outlive the call.
         let code = unsafe { self.driver.cuModuleGetGlobal(&mut address, &mut bytes, module, text.as_ptr()) };
         if code != CUresult::CUDA_ERROR_NOT_FOUND {
@@ -175,7 +175,7 @@ impl Device {
         let (mut module, mut function) = (null_mut(), null_mut());
         // Text ends with a NUL.
         let image = [recording.image.as_slice(), &[0]].concat();
-        let name = CString::new(recording.kernel.as_str()).unwrap_or_default();
+        let name = c_name("kernel", &recording.kernel)?;
         // SAFETY: the place and the image outlive the call; text has its NUL behind it. A binary form was whole when it was recorded; that nobody
         // has cut it since is for whoever names the file to know, as for any image that a driver loads.
         let code = unsafe { self.driver.cuModuleLoadData(&mut module, image.as_ptr().cast()) };
@@ -413,6 +413,15 @@ fn reserve(driver: &Driver, regions: &[Region]) -> Vec<Range<u64>> {
         }
     });
     merged
+}
+
+/// A name for the driver. Those of a file that was read have no zero in them.
+fn c_name(what: &str, name: &str) -> Result<CString, Failure> {
+    CString::new(name).map_err(|_| {
+        let message =
+            format!("the recording has a {what} {name:?}, with a zero in its name: the file is damaged");
+        Failure::new(Exit::File, message)
+    })
 }
 
 fn attribute((id, value): &(u32, [u8; 64])) -> CUlaunchAttribute {

@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     if place.is_emulator() {
         cuda_emulator::show_progress();
-        cuda_emulator::set_checks(cuda_emulator::Checks::ALL);
+        cuda_emulator::set_checks(cuda_emulator::Checks::KERNELS);
     }
     let device = Device::open(&place, &recording, arguments.apart)?;
     let replayed = device.replay(&recording, arguments.relocate || arguments.apart);

@@ -15,12 +15,12 @@ pub use finding::{Actor, Bytes, Finding, FindingKind, Space};
 /// ```
 /// use cuda_emulator::Checks;
 ///
-/// assert_eq!(Checks::parse("init,race,barrier"), Some(Checks::ALL));
+/// assert_eq!(Checks::parse("init,race,barrier"), Some(Checks::KERNELS));
+/// assert_eq!(Checks::parse("all"), Some(Checks::ALL));
 /// let mut races = Checks::NONE;
 /// races.races = true;
 /// assert_eq!(Checks::parse("race"), Some(races));
 /// assert_eq!(Checks::parse("leaks"), None);
-/// assert!(Checks::parse("all,leak").is_some_and(|checks| checks.leaks));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -32,18 +32,20 @@ pub struct Checks {
     pub races: bool,
     /// Barriers that only part of a warp reaches, and mbarriers that are made twice (`barrier`).
     pub barriers: bool,
-    /// Blocks that a kernel allocated with `malloc` and that was not freed before the context was destroyed (`leak`). Not among
-    /// [`ALL`](Self::ALL), as programs may leave that to the context.
+    /// Blocks that a kernel allocated with `malloc` and that were not freed before the context was destroyed (`leak`). Not among
+    /// [`KERNELS`](Self::KERNELS), as programs may leave that to the context.
     pub leaks: bool,
 }
 
 impl Checks {
     /// Nothing.
     pub const NONE: Checks = Checks { uninitialised: false, races: false, barriers: false, leaks: false };
-    /// All except leaks.
-    pub const ALL: Checks = Checks { uninitialised: true, races: true, barriers: true, leaks: false };
+    /// All checks of what kernels do: everything but leaks, which concern the end of the context.
+    pub const KERNELS: Checks = Checks { uninitialised: true, races: true, barriers: true, leaks: false };
+    /// All checks.
+    pub const ALL: Checks = Checks { leaks: true, ..Checks::KERNELS };
 
-    /// A list like `init,race,barrier`; `all` means these three, `none` means no checks, and `leak` must be named. `None` if it contains an unknown word.
+    /// A list like `init,race,barrier`; `all` means all four checks, `none` means no checks. `None` if it contains an unknown word.
     pub fn parse(text: &str) -> Option<Checks> {
         let mut checks = Checks::NONE;
         for word in text.split(',').map(str::trim) {
@@ -52,7 +54,7 @@ impl Checks {
                 "race" => checks.races = true,
                 "barrier" => checks.barriers = true,
                 "leak" => checks.leaks = true,
-                "all" => checks = Checks { leaks: checks.leaks, ..Checks::ALL },
+                "all" => checks = Checks::ALL,
                 "none" | "" => {}
                 _ => return None,
             }

@@ -26,7 +26,7 @@ pub fn set_checks(checks: Checks) -> bool {
 /// use cuda_emulator::{Checks, FindingKind, driver, set_checks, take_findings};
 /// # use std::ptr::{from_mut, null_mut};
 ///
-/// assert!(set_checks(Checks::ALL));
+/// assert!(set_checks(Checks::KERNELS));
 /// let cuda = driver();
 /// let ptx = c".version 8.0 .target sm_90 .address_size 64
 ///     .visible .entry count(.param .u64 p) {

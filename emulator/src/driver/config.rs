@@ -35,6 +35,8 @@ pub(super) struct Config {
     pub(super) prints_differences: bool,
     /// What `cuDriverGetVersion` tells; functions that came later are not there.
     pub(super) version: c_int,
+    /// A variable is invalid without which a test would pass that should fail: `cuInit` fails.
+    pub(super) is_invalid: bool,
 }
 
 /// CUDA 13.0, as driver 580: functions that came later are not there.
@@ -52,48 +54,85 @@ impl Config {
     /// With that many devices of that many bytes; the rest, and what is `None`, is what the environment asks for.
     pub(super) fn of_devices(devices: Option<u32>, memory: Option<u64>) -> Config {
         let count = |text: &str| text.parse().ok().filter(|count| *count <= MOST_DEVICES);
+        let variable_of_devices = |name| optional(name, "a number from 0 to 8", count);
         let devices = devices
-            .or_else(|| variable("CUDA_LAUNCH_EMULATOR_DEVICES", count))
-            .or_else(|| variable("CUDA_EMULATOR_DEVICES", count))
+            .or_else(|| variable_of_devices("CUDA_LAUNCH_EMULATOR_DEVICES"))
+            .or_else(|| variable_of_devices("CUDA_EMULATOR_DEVICES"))
             .unwrap_or(1);
+        let mut is_invalid = false;
         Config {
             devices,
             memory: memory
-                .or_else(|| variable("CUDA_LAUNCH_EMULATOR_MEMORY", bytes))
+                .or_else(|| {
+                    optional("CUDA_LAUNCH_EMULATOR_MEMORY", "bytes, such as 4096, 64K, 512M or 2G", bytes)
+                })
                 .unwrap_or_else(|| default_memory() / u64::from(devices.max(1))),
-            workers: variable("CUDA_LAUNCH_EMULATOR_WORKERS", |text| text.parse::<NonZero<usize>>().ok())
-                .or_else(|| std::thread::available_parallelism().ok())
-                .map_or(1, NonZero::get),
-            checks: variable("CUDA_LAUNCH_EMULATOR_CHECK", Checks::parse).unwrap_or_default(),
+            workers: optional("CUDA_LAUNCH_EMULATOR_WORKERS", "a number from 1 on", |text| {
+                text.parse::<NonZero<usize>>().ok()
+            })
+            .or_else(|| std::thread::available_parallelism().ok())
+            .map_or(1, NonZero::get),
+            checks: required(CHECK, Checks::parse, &mut is_invalid).unwrap_or_default(),
             coverage: std::env::var_os("CUDA_LAUNCH_EMULATOR_COVERAGE")
                 .filter(|folder| !folder.is_empty())
                 .map(PathBuf::from),
             prints: true,
-            time_limit: variable("CUDA_LAUNCH_EMULATOR_TIMEOUT", seconds),
+            time_limit: required(TIMEOUT, seconds, &mut is_invalid),
             progress: std::env::var_os("CUDA_LAUNCH_EMULATOR_PROGRESS").is_some(),
-            schedules: schedules(),
+            schedules: schedules(&mut is_invalid),
             prints_differences: true,
             version: DRIVER_VERSION,
+            is_invalid,
         }
     }
 }
 
 /// A number of orders, or a seed, which alone stands for its one order.
-fn schedules() -> Option<Schedules> {
-    let count = variable("CUDA_LAUNCH_EMULATOR_SCHEDULES", |text| text.parse::<u32>().ok());
-    let seed = variable("CUDA_LAUNCH_EMULATOR_SEED", |text| text.parse::<u64>().ok());
+fn schedules(is_invalid: &mut bool) -> Option<Schedules> {
+    let count = required(SCHEDULES, |text| text.parse::<u32>().ok(), is_invalid);
+    let seed = required(SEED, |text| text.parse::<u64>().ok(), is_invalid);
     let count = count.or(seed.map(|_| 1)).filter(|count| *count > 0)?;
     let schedules = Schedules::new(count);
     Some(seed.map_or(schedules, |seed| schedules.seed(seed)))
 }
 
-/// The value of a variable; one that cannot be understood is reported and ignored.
-fn variable<T>(name: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
-    let text = std::env::var(name).ok()?;
+/// A variable, and its valid values.
+type Variable = (&'static str, &'static str);
+
+/// Those that must not be ignored.
+const CHECK: Variable = ("CUDA_LAUNCH_EMULATOR_CHECK", "a list of init, race, barrier, leak, all, none");
+const TIMEOUT: Variable = ("CUDA_LAUNCH_EMULATOR_TIMEOUT", "seconds, such as 10 or 0.5");
+const SCHEDULES: Variable = ("CUDA_LAUNCH_EMULATOR_SCHEDULES", "a number of orders, such as 50");
+const SEED: Variable = ("CUDA_LAUNCH_EMULATOR_SEED", "the number of an order, such as 17");
+
+/// The value of a variable; an invalid one is reported with what comes of it, and is `Some(None)`.
+fn read<T>(
+    (name, valid): (&str, &str),
+    effect: &str,
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> Option<Option<T>> {
+    let text = std::env::var_os(name)?;
+    let text = text.to_string_lossy();
     let value = parse(text.trim());
     if value.is_none() {
-        super::report::line(format_args!("{name}={text} is invalid and ignored"));
+        super::report::line(format_args!("{name}={text} is invalid {effect}; valid: {valid}"));
     }
+    Some(value)
+}
+
+/// A variable that only says on what kernels run: an invalid value is ignored.
+fn optional<T>(name: &str, valid: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+    read((name, valid), "and is ignored", parse).flatten()
+}
+
+/// A variable that makes tests fail. They would pass if an invalid value was ignored.
+fn required<T>(
+    variable: Variable,
+    parse: impl FnOnce(&str) -> Option<T>,
+    is_invalid: &mut bool,
+) -> Option<T> {
+    let value = read(variable, "and cuInit fails", parse)?;
+    *is_invalid |= value.is_none();
     value
 }
 

@@ -30,7 +30,7 @@ impl FaultLatch {
     pub(super) fn raise(&self, fault: Fault) {
         let code = code(fault.kind);
         let place = match slot::current() {
-            slot::PROCESS => "process from here on",
+            slot::PROCESS => "process from now on",
             _ => "emulator's instance until it is reset",
         };
         super::report::line(format_args!("{fault}\n  {code:?}: CUDA is unusable in this {place}"));

@@ -167,6 +167,9 @@ fn admissible(state: Shared) -> Outcome<Shared> {
     if state.process != process::id() {
         return Err(CUresult::CUDA_ERROR_NOT_INITIALIZED);
     }
+    if state.config.is_invalid {
+        return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+    }
     if state.config.devices == 0 { Err(CUresult::CUDA_ERROR_NO_DEVICE) } else { Ok(state) }
 }
 

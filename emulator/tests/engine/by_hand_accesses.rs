@@ -150,6 +150,13 @@ fn copies_that_read_less_than_they_write() {
     assert_eq!((global(&ignored), shared(&ignored)), ([1, 1, 1, 32], [1, 4, 4, 512]));
     let none = last(&[tile, "mov.u32 %r2, 0;", "cp.async.cg.shared.global [%r1], [%rd1], 16, %r2;"]);
     assert_eq!((global(&none), shared(&none)), ([0; 4], [1, 4, 4, 512]));
+    // 12 bytes, the last ones of the output's 8192.
+    let end = ["mov.u32 %r1, s;", "cp.async.cg.shared.global [%r1], [%out+8176], 16, 12;"];
+    let text = snippet(&format!(".shared .align 16 .b8 s[16];\n{}", end.join("\n")));
+    let device = Device::profiled(&text);
+    let out = device.zeroed::<u8>(8188);
+    device.launch("k", [1, 1, 1], [1, 1, 1], &Args::new().add(out));
+    assert_eq!(global(&device.counts()[&12]), [1, 1, 1, 12]);
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn threads_have_blocks_of_their_own_that_outlive_the_kernel() {
     );
     let first = module(&body);
     let second = module(&second);
-    let checks = Checks::parse("all,leak").unwrap();
+    let checks = Checks::ALL;
     let memory = Arc::new(Memory::checked(1 << 30, Some(Arc::new(Checker::new(checks)))));
     let load = |text: &str| Device {
         memory: Arc::clone(&memory),

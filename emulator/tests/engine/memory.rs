@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cuda_emulator::check::FindingKind;
 use cuda_emulator::memory::Memory;
 
 use crate::support::{Args, Device, HEADER, launch, outputs, snippet, snippet_fault, snippet_with};
@@ -357,6 +358,53 @@ fn asynchronous_copies() {
     device.launch("k", [1, 1, 1], [32, 1, 1], &Args::new().add(out));
     let result: Vec<u32> = device.download(out, 128);
     assert!((0..32).all(|t| result[t * 4 + 3] == data[t * 4] + data[t * 4 + 2]));
+}
+
+/// Copies 16 bytes from byte `at` on, of which so many are read, and stores them where the output starts.
+fn partial_copy(at: u32, read: &str) -> String {
+    snippet(&format!(
+        ".shared .align 16 .b8 s[16]; mov.u32 %r1, s; mov.u32 %r2, {read}; setp.eq.u32 %p1, %t, 0;
+         cp.async.ca.shared.global [%r1], [%out+{at}], 16, %r2; cp.async.wait_all;
+         ld.shared.v4.u32 {{%r3, %r4, %r5, %r6}}, [%r1]; st.global.v4.u32 [%out], {{%r3, %r4, %r5, %r6}};"
+    ))
+}
+
+#[test]
+fn asynchronous_copies_need_no_memory_that_they_do_not_read() {
+    let text = partial_copy(32, "4");
+    for device in [Device::new(&text), Device::checked(&text)] {
+        let out = device.upload::<u32>(&[1, 2, 3, 4, 5, 6, 8, 9, 7]);
+        device.launch("k", [1, 1, 1], [1, 1, 1], &Args::new().add(out));
+        assert_eq!(device.download::<u32>(out, 9), [7, 0, 0, 0, 5, 6, 8, 9, 7]);
+        assert_eq!(device.findings(), []);
+    }
+    // Nothing is read where all is ignored.
+    let ignored = partial_copy(64, "4").replace("16, %r2;", "16, %p1;");
+    assert_eq!(outputs::<u32>(&ignored, 1, 9), [0; 9]);
+    // What is read has to be there, and the address aligned for the whole.
+    for (at, read, bytes, message) in [
+        (32, "5", 36, "illegal read of 5 bytes"),
+        (32, "16", 36, "illegal read of 16 bytes"),
+        (32, "4", 32, "illegal read of 4 bytes"),
+        (20, "4", 36, "misaligned read of 4 bytes"),
+    ] {
+        let fault = snippet_fault(&partial_copy(at, read), 1, bytes);
+        assert!(fault.to_string().contains(message), "{at} {read} {bytes}: {fault}");
+    }
+    let fault = snippet_fault(&partial_copy(20, "4"), 1, 36).to_string();
+    assert!(fault.contains("which is not a multiple of 16"), "{fault}");
+}
+
+#[test]
+fn what_asynchronous_copies_read_before_the_end_is_checked() {
+    let device = Device::checked(&partial_copy(32, "4"));
+    let out = device.memory.allocate(36).unwrap();
+    device.memory.write(out, &[1; 32]).unwrap();
+    device.launch("k", [1, 1, 1], [1, 1, 1], &Args::new().add(out));
+    let found = device.findings();
+    let [finding] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(finding.kind, FindingKind::Uninitialised);
+    assert_eq!(finding.bytes.as_ref().map(|bytes| bytes.count), Some(4), "{finding}");
 }
 
 #[test]

@@ -43,7 +43,7 @@ impl Device {
 
     /// A device that checks for all there is.
     pub(crate) fn checked(text: &str) -> Device {
-        Device::checked_for(text, Checks::ALL)
+        Device::checked_for(text, Checks::KERNELS)
     }
 
     /// A device that checks for that.

@@ -13,7 +13,7 @@ use cuda_emulator::{Checks, Instance, InstanceOptions, Schedules};
 
 /// An emulator of its own, with all checks.
 fn instance(schedules: Option<Schedules>) -> Instance {
-    let options = InstanceOptions::new().workers(1).checks(Checks::parse("all,leak").unwrap());
+    let options = InstanceOptions::new().workers(1).checks(Checks::ALL);
     let options = schedules.into_iter().fold(options, InstanceOptions::schedules);
     options.start().unwrap()
 }

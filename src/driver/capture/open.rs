@@ -15,7 +15,7 @@ use super::context_waits::{All, ContextWaits, OnContext};
 use super::sync::{AtomicUsize, Condvar, Mutex};
 use crate::driver::context::CudaContext;
 use crate::driver::{host_call, park};
-use crate::error::{Error, ErrorKind, NotInCapture};
+use crate::error::{Error, ErrorKind, RefusedInCapture};
 
 /// Whether this crate can capture. Where it cannot, no capture is ever open, and a program has no code that looks for one.
 const CAN_CAPTURE: bool = cfg!(feature = "graph");
@@ -100,7 +100,7 @@ pub(crate) fn forbid_here(context: &CudaContext, call: &'static str) -> Result<(
         return Ok(());
     }
     let help = "do it before or after the capture; inside, use memory that was allocated before";
-    Err(ErrorKind::NotInCapture(NotInCapture { call, help }).into())
+    Err(ErrorKind::RefusedInCapture(RefusedInCapture { call, help }).into())
 }
 
 /// Whether a stream of `context` is captured, on any thread.
@@ -125,7 +125,7 @@ impl ContextWait {
         }
         let help = "a stream of the context is being captured, perhaps by another thread: wait for single streams, or do it \
                     after the capture";
-        Err(ErrorKind::NotInCapture(NotInCapture { call, help }).into())
+        Err(ErrorKind::RefusedInCapture(RefusedInCapture { call, help }).into())
     }
 }
 

@@ -12,7 +12,7 @@ use super::Capture;
 use crate::driver::event::{AnyEvent, EventRecordFlags, EventWaitFlags, Steady};
 use crate::driver::own_lock::OwnGuard;
 use crate::driver::stream::CudaStream;
-use crate::error::{CaptureError, Error, ErrorKind, NotInCapture};
+use crate::error::{CaptureError, Error, ErrorKind, RefusedInCapture};
 use crate::ordering::Refused;
 
 /// Whether work submitted to a stream runs or is recorded (`CUstreamCaptureStatus`).
@@ -125,7 +125,7 @@ impl CudaStream {
             return Ok(());
         }
         let help = "the handle means another stream on each thread, and that of another one is captured: fork it there";
-        Err(ErrorKind::NotInCapture(NotInCapture { call, help }).into())
+        Err(ErrorKind::RefusedInCapture(RefusedInCapture { call, help }).into())
     }
 
     /// The error of a stream of a capture that does not give it the turn.
@@ -190,5 +190,5 @@ impl CudaStream {
 #[cold]
 fn not_kept(call: &'static str) -> Error {
     let help = "capture into a graph of your own (`CudaGraph::capture_into`), and add the event to it as a node, which keeps it";
-    ErrorKind::NotInCapture(NotInCapture { call, help }).into()
+    ErrorKind::RefusedInCapture(RefusedInCapture { call, help }).into()
 }

@@ -225,7 +225,7 @@ impl CudaContext {
     /// ```
     ///
     /// # Errors
-    /// A stream of the context is being captured, by this thread or another one ([`Error::is_not_in_capture`]); the
+    /// A stream of the context is being captured, by this thread or another one ([`Error::is_refused_in_capture`]); the
     /// first fault of that work, which is sticky; or a panic in a host function of one of its streams.
     pub fn synchronize(&self) -> Result<(), Error> {
         self.drain()?;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::choice::{default_driver, device_count, initialise};
 use super::context::CudaContext;
-use crate::error::{Error, check};
+use crate::error::{DriverError, Error, ErrorKind, check};
 use attribute::DeviceAttribute as A;
 use attribute::DeviceAttribute;
 
@@ -115,7 +115,7 @@ impl CudaDevice {
 
     /// Device `ordinal` of this driver.
     ///
-    /// Driver calls: `cuInit`, `cuDeviceGet`.
+    /// Driver calls: `cuInit`, `cuDeviceGet`; if there is no such device, also `cuDeviceGetCount`.
     ///
     /// ```
     /// use cuda_launch::CudaDevice;
@@ -132,8 +132,24 @@ impl CudaDevice {
         let index = c_int::try_from(ordinal).unwrap_or(c_int::MAX);
         // SAFETY: the driver was initialised above and checks the index; `raw` is a local, which outlives the call.
         let code = unsafe { driver.cuDeviceGet(&mut raw, index) };
+        if code == CUresult::CUDA_ERROR_INVALID_DEVICE {
+            return Err(Self::absent(driver, ordinal));
+        }
         check(code, "cuDeviceGet", || format!("device {ordinal}"))?;
         Ok(Self::of(driver, raw, ordinal))
+    }
+
+    /// The error for an ordinal that the driver refused, with those that it has.
+    #[cold]
+    fn absent(driver: &Driver, ordinal: u32) -> Error {
+        let hint = Self::count_of(driver).ok().map(|count| match count {
+            0 => "this driver has no device".to_owned(),
+            1 => "this driver has 1 device: 0".to_owned(),
+            _ => format!("this driver has {count} devices: 0 to {}", count - 1),
+        });
+        let (call, code) = ("cuDeviceGet", CUresult::CUDA_ERROR_INVALID_DEVICE);
+        ErrorKind::Driver(DriverError { call, code, asked: format!("device {ordinal}"), log: None, hint })
+            .into()
     }
 
     /// The device at this PCI address of this driver: `domain:bus:device.function` in hexadecimal, as printed by

@@ -8,7 +8,7 @@ use std::thread::panicking;
 
 use super::AnyEvent;
 use crate::driver::stream::CudaStream;
-use crate::error::{Error, ErrorKind, NotInCapture};
+use crate::error::{Error, ErrorKind, RefusedInCapture};
 
 /// The number of the capture, 0 for none; above it, how many rely on it, or [`CHANGING`] while one changes it. Nobody waits for it: who
 /// comes at the wrong time is refused. One word, because a launch returns two events.
@@ -124,5 +124,5 @@ impl Recording<'_> {
 fn in_use(call: &'static str) -> Error {
     let help = "another thread is recording the event or waiting for it, and one of the two streams captures: use an event of its \
                 own for the capture";
-    ErrorKind::NotInCapture(NotInCapture { call, help }).into()
+    ErrorKind::RefusedInCapture(RefusedInCapture { call, help }).into()
 }

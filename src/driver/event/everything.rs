@@ -23,7 +23,7 @@ impl AnyEvent {
     ///
     /// # Errors
     /// [`Error::is_unsupported`] on older drivers and if the driver does not support it for the context (it may require
-    /// a green one); a stream of the context is being captured, by this thread or another one ([`Error::is_not_in_capture`]); or any
+    /// a green one); a stream of the context is being captured, by this thread or another one ([`Error::is_refused_in_capture`]); or any
     /// other error returned by the driver.
     #[doc(alias = "cuCtxRecordEvent")]
     pub fn record_context(&self) -> Result<(), Error> {
@@ -45,7 +45,7 @@ impl CudaContext {
     ///
     /// # Errors
     /// [`Error::is_unsupported`] on older drivers and if the driver does not support it for the context; a stream of the context is
-    /// being captured, or the event was last recorded in a capture ([`Error::is_not_in_capture`]); or any other error returned by the
+    /// being captured, or the event was last recorded in a capture ([`Error::is_refused_in_capture`]); or any other error returned by the
     /// driver.
     #[doc(alias = "cuCtxWaitEvent")]
     pub fn wait(&self, event: &AnyEvent) -> Result<(), Error> {

@@ -19,7 +19,7 @@ use super::context::CudaContext;
 use super::host_call;
 use super::park::Keep;
 use super::stream::CudaStream;
-use crate::error::{Error, ErrorKind, NotInCapture};
+use crate::error::{Error, ErrorKind, RefusedInCapture};
 use crate::flags::flags;
 use captured::CapturedBy;
 pub(crate) use captured::Recording;
@@ -349,7 +349,7 @@ impl AnyEvent {
         }
         let help =
             "it was last recorded in a capture, where work does not run: record it on a stream outside";
-        Err(ErrorKind::NotInCapture(NotInCapture { call, help }).into())
+        Err(ErrorKind::RefusedInCapture(RefusedInCapture { call, help }).into())
     }
 
     /// Waits until the work before the event is done.

@@ -19,7 +19,7 @@ use super::context::CudaContext;
 use super::event::CudaEvent;
 use super::fault::Launches;
 use super::host_call;
-use crate::error::{Error, ErrorKind, NotInCapture};
+use crate::error::{Error, ErrorKind, RefusedInCapture};
 use crate::flags::flags;
 use crate::ordering::{NO_KEY, Submissions};
 
@@ -447,7 +447,7 @@ impl CudaStream {
         }
         self.capture_is_open(call)?;
         let help = "do it before or after the capture; inside, use memory that lives on, such as device or pinned buffers";
-        Err(ErrorKind::NotInCapture(NotInCapture { call, help }).into())
+        Err(ErrorKind::RefusedInCapture(RefusedInCapture { call, help }).into())
     }
 
     /// An error unless `what`, of context `context`, may meet this stream in one call.

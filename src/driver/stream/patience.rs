@@ -117,7 +117,7 @@ impl Patience {
     /// Waits until all that was found on its way is submitted, for the launch of a graph, which is then to look again before this is
     /// dropped: new ones may be held back.
     pub(crate) fn until_submitted(&self, others: &StreamWaits) -> Result<(), Error> {
-        let is_own = |stream| LAUNCH.get() == Some(stream) || GivenAway::any(|own| own == stream);
+        let is_own = |stream| LAUNCH.get() == Some(stream) || SubmittingElsewhere::any(|own| own == stream);
         if others.unsubmitted().any(|(earlier, _)| is_own(earlier.stream.identity())) {
             return Err(host_call::inside_of(self.call));
         }
@@ -148,7 +148,7 @@ pub(super) fn may_be_held_back() -> bool {
         && !trace::is_listening()
         && !orders()
         && LAUNCH.get().is_none()
-        && !GivenAway::any(|_| true)
+        && !SubmittingElsewhere::any(|_| true)
 }
 
 /// A launch of a graph that this thread is giving to a stream; over when this is dropped.
@@ -172,9 +172,9 @@ impl Drop for Launching {
 }
 
 /// A stream that other code is giving work to on this thread, and may do anything meanwhile; over when this is dropped.
-pub(crate) struct GivenAway(usize);
+pub(crate) struct SubmittingElsewhere(usize);
 
-impl GivenAway {
+impl SubmittingElsewhere {
     pub(crate) fn begin(stream: &CudaStream) -> Self {
         Self::change(|own| own.push(stream.identity()));
         Self(stream.identity())
@@ -191,7 +191,7 @@ impl GivenAway {
     }
 }
 
-impl Drop for GivenAway {
+impl Drop for SubmittingElsewhere {
     fn drop(&mut self) {
         Self::change(|own| {
             if let Some(at) = own.iter().rposition(|stream| *stream == self.0) {
@@ -267,8 +267,8 @@ mod tests {
             || Box::new(Orders::begin()),
             || Box::new(Launching(LAUNCH.replace(Some(7)))),
             || {
-                GivenAway::change(|own| own.push(7));
-                Box::new(GivenAway(7))
+                SubmittingElsewhere::change(|own| own.push(7));
+                Box::new(SubmittingElsewhere(7))
             },
         ];
         for begin in begins {
@@ -282,10 +282,10 @@ mod tests {
     #[test]
     fn what_is_given_away_is_so_until_its_own_end() {
         let given = |stream| {
-            GivenAway::change(|own| own.push(stream));
-            GivenAway(stream)
+            SubmittingElsewhere::change(|own| own.push(stream));
+            SubmittingElsewhere(stream)
         };
-        let is_given = |stream| GivenAway::any(|own| own == stream);
+        let is_given = |stream| SubmittingElsewhere::any(|own| own == stream);
         let (one, again, other) = (given(7), given(7), given(9));
         drop(one);
         assert!(is_given(7) && is_given(9));

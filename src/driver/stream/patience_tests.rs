@@ -33,9 +33,9 @@ fn who_is_in_the_middle_of_a_submission_is_not_held_back() {
         let launching = Launching::begin(&stream);
         assert!(!is_held_back(&stream));
         drop(launching);
-        let given_away = GivenAway::begin(&stream);
+        let elsewhere = SubmittingElsewhere::begin(&stream);
         assert!(!is_held_back(&stream));
-        drop(given_away);
+        drop(elsewhere);
     }
     // Everybody else is, until the hold is over.
     let before = queue.submissions.announced();

@@ -448,7 +448,7 @@ impl Memory for &Arguments<'_> {
         words.fold(u64::MAX, |all, word| all & word)
     }
 
-    fn stranger<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext> {
+    fn foreign_context<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext> {
         let mut contexts = self.memory.as_slice().iter().map(|passed| passed.allocation.context());
         contexts.find(|own| !own.is_same(context))
     }

@@ -7,9 +7,9 @@ pub(crate) mod argument;
 use super::attributes::Attribute;
 use super::config::{Dim3, LaunchConfig};
 use super::inline_vec::InlineVec;
-use super::lent::Lent;
+use super::lent::BorrowedHandle;
 use super::node::KernelNode;
-use super::prepared::Launch;
+use super::prepared::PreparedLaunch;
 use super::site::{AttributeList, ByValue, byval, pitched, pitched_mut, ptr, ptr_mut, slice, slice_mut};
 use super::submit::submit_given;
 use super::timed::{LaunchTimes, submit_timed};
@@ -100,7 +100,7 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
     }
 
     /// The next argument under a name, by which it can be set later in what is made from this launch: a prepared
-    /// [`Launch`](crate::launch::Launch), a `LaunchPlan`, or a graph of operations. An argument of size 0 is
+    /// [`PreparedLaunch`](crate::launch::PreparedLaunch), a `LaunchPlan`, or a graph of operations. An argument of size 0 is
     /// not a parameter, and its name is dropped.
     pub fn named<Kind>(&mut self, name: &'a str, argument: impl BuilderArgument<'a, Kind>) -> &mut Self {
         self.arguments.named(name, |list| argument.append_to(list));
@@ -210,7 +210,7 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
     /// # Errors
     /// Those of [`cuda_launch!`](crate::cuda_launch), and then nothing was launched. Launching a kernel that has parameters
     /// without any arguments is such an error. With events: any error returned by the driver, or the stream captures
-    /// ([`Error::is_not_in_capture`](Error::is_not_in_capture)).
+    /// ([`Error::is_refused_in_capture`](Error::is_refused_in_capture)).
     ///
     /// # Safety
     /// Checked for you: number and sizes of the arguments, the dimensions, contexts, that what is borrowed lives during the
@@ -233,7 +233,7 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
             // SAFETY: 1: the caller's duties 1 to 6.
             return unsafe { self.launch_with(config, self.cooperative) };
         }
-        let kernel = Lent::new(self.function.shared_kernel());
+        let kernel = BorrowedHandle::new(self.function.shared_kernel());
         // SAFETY: 1: the caller's duties 1 to 6; the builder borrows the function, which is loaded as long as its handle is there
         // (`CudaFunction::module`).
         unsafe { submit_given(kernel, self.stream, config, &[], &[], &self.arguments) }?;
@@ -253,7 +253,7 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
         unsafe { self.launch_with(config, true) }
     }
 
-    /// Checks the launch and keeps it, to be launched many times: see [`Launch`].
+    /// Checks the launch and keeps it, to be launched many times: see [`PreparedLaunch`].
     ///
     /// The bytes of the arguments are copied, and the memory is kept alive, so that nothing stays borrowed. The stream of the builder
     /// does not matter. No driver call, except to compose an error message.
@@ -278,10 +278,10 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
     ///
     /// # Errors
     /// Those of [`launch`](Self::launch) that come from a check.
-    pub fn prepare(&mut self, config: LaunchConfig) -> Result<Launch<'event>, Error> {
+    pub fn prepare(&mut self, config: LaunchConfig) -> Result<PreparedLaunch<'event>, Error> {
         let attributes = [&*self.fields(self.cooperative), self.attributes.as_slice()].concat();
         let node = KernelNode::checked(self.function, config, attributes, &self.arguments)?;
-        Ok(Launch::new(node, self.timed))
+        Ok(PreparedLaunch::new(node, self.timed))
     }
 
     /// # Safety

@@ -76,7 +76,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`]; the stream captures ([`Error::is_not_in_capture`]); [`Error::is_misaligned`] for
+    /// [`Error::is_out_of_memory`]; the stream captures ([`Error::is_refused_in_capture`]); [`Error::is_misaligned`] for
     /// elements whose alignment exceeds that of the driver's memory, which is at least 256 bytes.
     pub fn uninit(stream: &CudaStream, len: usize) -> Result<Self, Error> {
         let allocation = allocate(stream, byte_len::<T>(len)?, len)?;

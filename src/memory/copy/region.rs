@@ -139,7 +139,7 @@ impl CudaStream {
     ///
     /// # Errors
     /// [`Error::is_out_of_bounds`] if a side has no such region, [`Error::is_context_mismatch`] if one belongs to
-    /// another context (use [`CudaStream::copy_region_peer`] for that), [`Error::is_not_in_capture`] for host memory on
+    /// another context (use [`CudaStream::copy_region_peer`] for that), [`Error::is_refused_in_capture`] for host memory on
     /// a stream that captures, or any error returned by the driver.
     #[doc(alias = "cuMemcpy2D")]
     #[doc(alias = "cuMemcpy3D")]

@@ -279,7 +279,7 @@ pub(in crate::driver) const LOST: CUresult = CUresult::CUDA_ERROR_EXTERNAL_DEVIC
 fn lost() {
     let Some(state) = state::get() else { return };
     let place = match slot::current() {
-        slot::PROCESS => "process from here on",
+        slot::PROCESS => "process from now on",
         _ => "emulator's instance until it is reset",
     };
     state.fault.latch_first(LOST, || {

@@ -7,7 +7,7 @@ use cuda_ptx::Space;
 
 use super::super::code::{Exec, Inst, Step};
 use super::lanes::Lanes;
-use super::memory::{Access, EffectiveAddress, address, effective_address, live};
+use super::memory::{Access, EffectiveAddress, address, effective_address, effective_address_of, live};
 use super::operand::Source;
 use crate::memory::access::Word;
 
@@ -41,13 +41,14 @@ unsafe fn copy(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
         };
         let mut buffer = [0; 16];
         if wanted > 0 {
+            // Only what is read has to be there; the address is aligned as for all of it.
             let Some(EffectiveAddress::Host { pointer: source, .. }) =
-                effective_address(lanes, &from, lane, source, bytes)
+                effective_address_of(lanes, &from, lane, source, (wanted, bytes))
             else {
                 return Step::Fault;
             };
-            // SAFETY: 1, 2: `wanted` is at most `bytes`, all of which are as `EffectiveAddress::Host` says: valid, and
-            // used by others as `load` asks.
+            // SAFETY: 1, 2: `wanted` bytes, all of which are as `EffectiveAddress::Host` says: valid, and used by others as
+            // `load` asks.
             unsafe { crate::memory::access::load(source, &mut buffer[..wanted as usize]) };
         }
         for (at, word) in buffer[..bytes as usize].chunks_exact(4).enumerate() {

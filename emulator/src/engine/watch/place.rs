@@ -30,7 +30,7 @@ pub(in crate::engine) struct Touch {
 }
 
 impl Touch {
-    /// The access of a lane, if it lies, aligned, in memory that threads share. The instruction itself finds what is
+    /// The access of a lane, `bytes` at a multiple of `align`, if it lies, aligned, in memory that threads share. The instruction itself finds what is
     /// wrong with others.
     ///
     /// # Safety
@@ -41,13 +41,13 @@ impl Touch {
         inst: &Inst,
         slot: usize,
         lane: usize,
-        bytes: u64,
+        (bytes, align): (u64, u64),
     ) -> Option<Touch> {
         // SAFETY: 1, 2: the same operand and lane: the caller's duties 1 and 2.
         let address = unsafe { address(lanes, inst, *inst.ops.get(slot)?, lane) };
         let region = region(lanes, inst, address).filter(|region| region.contains(address, bytes))?;
         let parameters = lanes.env.params.host == region.host;
-        if parameters || bytes == 0 || !address.is_multiple_of(bytes) {
+        if parameters || bytes == 0 || !address.is_multiple_of(align) {
             return None;
         }
         Some(Touch { lane, address, bytes, region, value: [0; LONGEST], silent: false })
@@ -165,7 +165,7 @@ pub(in crate::engine) unsafe fn touches(lanes: &mut Lanes<'_>, inst: &Inst, note
         // SAFETY: 1 of both: the note is the instruction's, of the entered code, and says which operand is the address:
         // the caller's duty 1; 2 of `new`: lanes of a mask are below 32.
         unsafe {
-            if let Some(mut touch) = Touch::new(lanes, inst, note.address, lane, note.bytes) {
+            if let Some(mut touch) = Touch::new(lanes, inst, note.address, lane, (note.bytes, note.bytes)) {
                 touch.look(lanes, inst, note);
                 touches.push(touch);
             }
@@ -179,22 +179,22 @@ pub(in crate::engine) unsafe fn touches(lanes: &mut Lanes<'_>, inst: &Inst, note
 /// # Safety
 /// 1. `inst` is such an instruction of the entered code.
 pub(in crate::engine) unsafe fn copies(lanes: &mut Lanes<'_>, inst: &Inst) -> (Vec<Touch>, Vec<Touch>) {
-    let side = |aux: u32, what, address| {
-        // Each side on its own; the site is the target's.
-        let site = if address == 0 { inst.site } else { u32::MAX };
-        (Inst { aux, imm: 0, site, ..inst.clone() }, Note { what, address, bytes: inst.imm })
-    };
-    let (from, read) = side(inst.aux >> 16, What::Load, 1);
-    let (to, write) = side(inst.aux & 0xffff, What::Store { wide: false }, 0);
-    // SAFETY: 1: operands 0 and 1 of a `cp.async` are its addresses, as wide as the halves of `aux` say: the caller's
-    // duty 1. Of the store's note `address` is 0, so that no operand is taken for a value.
-    let (mut reads, mut writes) = unsafe { (touches(lanes, &from, &read), touches(lanes, &to, &write)) };
-    reads.retain_mut(|touch| {
-        // SAFETY: operand 2 of a `cp.async` is a word: the caller's duty 1; lanes of a mask are below 32.
-        let wanted = unsafe { <u32 as Source>::get(<u32 as Source>::place(lanes, inst.ops[2]), touch.lane) };
-        touch.bytes = touch.bytes.min(wanted.into());
-        touch.bytes > 0
-    });
+    // Each side on its own; the site is the target's.
+    let from = Inst { aux: inst.aux >> 16, imm: 0, site: u32::MAX, ..inst.clone() };
+    let to = Inst { aux: inst.aux & 0xffff, imm: 0, ..inst.clone() };
+    let write = Note { what: What::Store { wide: false }, address: 0, bytes: inst.imm };
+    let mut reads = Vec::with_capacity(32);
+    for lane in bits(lanes.mask()) {
+        // SAFETY: operand 2 of a `cp.async` is a word, and operand 1 the source's address, as wide as the upper half of `aux` says: the
+        // caller's duty 1, and 1 of `new`; 2 of `new`: lanes of a mask are below 32.
+        reads.extend(unsafe {
+            let wanted = <u32 as Source>::get(<u32 as Source>::place(lanes, inst.ops[2]), lane);
+            Touch::new(lanes, &from, 1, lane, (inst.imm.min(wanted.into()), inst.imm))
+        });
+    }
+    // SAFETY: 1: operand 0 of a `cp.async` is the target's address, as wide as the lower half of `aux` says: the caller's
+    // duty 1. `address` is 0, so that no operand is taken for a value.
+    let mut writes = unsafe { touches(lanes, &to, &write) };
     // Nobody knows yet what it will write.
     writes.iter_mut().for_each(|touch| touch.silent = false);
     (reads, writes)

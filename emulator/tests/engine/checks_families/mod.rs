@@ -87,7 +87,7 @@ fn checked(twin: &Twin, text: &str) -> (Vec<Finding>, Option<Box<Fault>>) {
 
 /// The kinds of what other orders show, and what it is in words.
 fn ordered(twin: &Twin, text: &str, orders: u32) -> Vec<(&'static str, String)> {
-    let device = Device::scheduled(text, Schedules::new(orders), Some(Checks::ALL));
+    let device = Device::scheduled(text, Schedules::new(orders), Some(Checks::KERNELS));
     let fault = run(twin, &device).err();
     let differences = device.differences();
     let all = differences.iter().map(|difference| (difference.kind.name(), difference.to_string()));

@@ -15,7 +15,7 @@ use super::local::{local_offset, local_read};
 pub(crate) enum EffectiveAddress {
     /// In memory that lies in one piece.
     Host {
-        /// The first byte. All of the access is aligned (to 16 where it is longer), and valid for reads and writes while the instruction
+        /// The first byte. All of the access is aligned as was asked (to 16 where it is longer), and valid for reads and writes while the instruction
         /// runs; whoever else uses the bytes meanwhile does so as the head of `memory::access` says.
         pointer: *mut u8,
         /// Whether only the threads of this block group can touch it.
@@ -25,14 +25,25 @@ pub(crate) enum EffectiveAddress {
     Local(u32),
 }
 
-/// Checks one lane's access. On failure the reason is recorded and the instruction must return a fault.
-#[inline(never)]
+/// Checks one lane's access, which is aligned to its size. On failure the reason is recorded and the instruction must return a fault.
 pub(crate) fn effective_address(
     lanes: &mut Lanes<'_>,
     inst: &Inst,
     lane: usize,
     address: u64,
     bytes: u64,
+) -> Option<EffectiveAddress> {
+    effective_address_of(lanes, inst, lane, address, (bytes, bytes))
+}
+
+/// The same for `bytes` bytes at a multiple of `align`.
+#[inline(never)]
+pub(crate) fn effective_address_of(
+    lanes: &mut Lanes<'_>,
+    inst: &Inst,
+    lane: usize,
+    address: u64,
+    (bytes, align): (u64, u64),
 ) -> Option<EffectiveAddress> {
     let local = match Access(inst.aux).space() {
         LOCAL => Some(address),
@@ -42,16 +53,16 @@ pub(crate) fn effective_address(
     if let Some(offset) = local {
         let inside = offset >= u64::from(windows::LOCAL_START)
             && offset.checked_add(bytes).is_some_and(|end| end <= u64::from(lanes.local_top));
-        if inside && offset % bytes == 0 {
+        if inside && offset.is_multiple_of(align) {
             return Some(EffectiveAddress::Local(offset as u32));
         }
-        return refuse(lanes, inst, lane, address, bytes, inside);
+        return refuse(lanes, inst, lane, address, (bytes, align), inside);
     }
     match region(lanes, inst, address) {
         Some(region) if region.contains(address, bytes) => {
             // Not the offset: memory of the host may start anywhere.
-            if !address.is_multiple_of(bytes) {
-                return refuse(lanes, inst, lane, address, bytes, true);
+            if !address.is_multiple_of(align) {
+                return refuse(lanes, inst, lane, address, (bytes, align), true);
             }
             // SAFETY: `contains` found the offset inside the region's bytes, which are one allocation and there while
             // the instruction runs (the head of `region`).
@@ -60,9 +71,9 @@ pub(crate) fn effective_address(
         }
         // The first byte is there: what is wrong is the alignment, if that is wrong too.
         Some(region) if region.contains(address, 1) => {
-            refuse(lanes, inst, lane, address, bytes, !address.is_multiple_of(bytes))
+            refuse(lanes, inst, lane, address, (bytes, align), !address.is_multiple_of(align))
         }
-        _ => refuse(lanes, inst, lane, address, bytes, false),
+        _ => refuse(lanes, inst, lane, address, (bytes, align), false),
     }
 }
 
@@ -93,13 +104,16 @@ fn refuse(
     inst: &Inst,
     lane: usize,
     address: u64,
-    bytes: u64,
+    (bytes, align): (u64, u64),
     misaligned: bool,
 ) -> Option<EffectiveAddress> {
     let access = Access(inst.aux);
     let verb = access.verb();
     let (kind, message) = if misaligned {
-        let message = format!("misaligned {verb} of {bytes} bytes at {}0x{address:x}", space_name(access));
+        let multiple =
+            if align == bytes { String::new() } else { format!(", which is not a multiple of {align}") };
+        let message =
+            format!("misaligned {verb} of {bytes} bytes at {}0x{address:x}{multiple}", space_name(access));
         (FaultKind::MisalignedAddress, message)
     } else {
         let place = describe(lanes, access, address, bytes);

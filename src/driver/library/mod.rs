@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use super::choice::initialise;
 use super::context::CudaContext;
+use super::host_call;
 use super::image::{Image, Signatures};
 use super::jit::slots::Slots;
 use super::jit::{JitOptions, JitReport};
@@ -75,9 +76,10 @@ struct Loaded {
     slots: Slots,
 }
 
-// SAFETY: a CUlibrary and a CUcontext may be used from every thread: of what a driver makes, its documents except
-// graphs alone ("Graph object thread safety"). Nobody follows the pointers of `slots` but the driver; the rest is
-// Send.
+// SAFETY: a CUlibrary may be used from every thread: of what a driver makes, its documents except graphs alone ("Graph object thread
+// safety"). Nobody follows the pointers of `slots` but the driver; the rest is Send.
+unsafe impl Send for Loaded {}
+// SAFETY: as above, and so may a CUcontext; the rest is Send.
 unsafe impl Send for LibraryInner {}
 // SAFETY: as above; what is changed through a shared reference is behind a lock or in a `OnceLock`, and the rest is
 // Sync.
@@ -379,6 +381,10 @@ impl CudaLibrary {
 
 impl Loaded {
     fn unload(&mut self, origin: &str) -> Result<(), Error> {
+        if !self.raw.is_null() {
+            // Still loaded: the drop that follows passes it on.
+            host_call::refuse("cuLibraryUnload")?;
+        }
         let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
         let owned = (self.preserved.take(), std::mem::take(&mut self.slots));
         let owned = ManuallyDrop::new(owned);
@@ -395,6 +401,15 @@ impl Loaded {
 
 impl Drop for Loaded {
     fn drop(&mut self) {
+        if !self.raw.is_null() && host_call::is_running() {
+            let rest = Self {
+                raw: std::mem::replace(&mut self.raw, std::ptr::null_mut()),
+                driver: self.driver.clone(),
+                preserved: self.preserved.take(),
+                slots: std::mem::take(&mut self.slots),
+            };
+            return host_call::outside(move || drop(rest));
+        }
         // Nobody can be told here; `close` tells.
         let _ = self.unload("");
     }

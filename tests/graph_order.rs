@@ -7,11 +7,21 @@ use cuda_launch::error::GraphError;
 use cuda_launch::graph::{
     Branches, CopyNode, Edge, GraphExec, GraphNode, HostMemory, InstantiateFlags, MemsetNode,
 };
-use cuda_launch::{CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, Error, ErrorKind};
+use cuda_launch::{
+    CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, Error, ErrorKind, LaunchConfig,
+    cuda_module,
+};
 use std::thread::sleep;
 use std::time::Duration;
 
 const N: usize = 100;
+
+#[cuda_module("tests/kernels/ordering.ptx")]
+mod kernels {
+    unsafe extern "C" {
+        pub safe fn step(x: &mut [u32], m: u32, a: u32);
+    }
+}
 
 fn setup() -> (CudaContext, CudaStream, DeviceBuffer<u32>, DeviceBuffer<u32>) {
     let ctx = CudaContext::new(0).unwrap();
@@ -70,6 +80,39 @@ fn captured_work_is_ordered_against_what_uses_its_memory() {
     // Nothing is missing any more.
     graph.instantiate(InstantiateFlags::empty()).unwrap();
     assert_eq!(edges(&graph).len(), 3);
+}
+
+#[test]
+fn safe_kernels_of_two_captures_are_ordered_whatever_the_edge() {
+    let (ctx, stream, mut x, _) = setup();
+    let module = kernels::load(&ctx).unwrap();
+    let mut graph = CudaGraph::new(&ctx).unwrap();
+    let mut step = |graph: &mut CudaGraph, after: &[GraphNode], m, a| {
+        let record = |s: &CudaStream| module.step(s, LaunchConfig::for_num_elems(N as u32), &mut x, m, a);
+        graph.capture_into(after, CaptureMode::ThreadLocal, record).unwrap()[0]
+    };
+    let slow = graph.add_host(&[], || sleep(Duration::from_millis(50))).unwrap();
+    let first = step(&mut graph, &[slow], 1, 3);
+    let second = step(&mut graph, &[], 10, 4);
+    if ctx.limits().compute_capability.0 >= 9 {
+        graph.add_dependency(first, second, Edge::PROGRAMMATIC).unwrap();
+    }
+    step(&mut graph, &[], 10, 5);
+    let mut exec = exec(&graph);
+    assert_eq!(edges(&graph), [(0, 1), (1, 2), (2, 3)]);
+    exec.launch(&stream).unwrap();
+    assert_eq!(x.to_host_vec(&stream).unwrap(), [345; N]);
+    // The other way round, too: what has an order of another kind keeps it.
+    if ctx.limits().compute_capability.0 >= 9 {
+        let mut turned = CudaGraph::new(&ctx).unwrap();
+        let [late, early] = [7, 8].map(|a| {
+            let record = |s: &CudaStream| module.step(s, LaunchConfig::for_num_elems(N as u32), &mut x, 0, a);
+            turned.capture_into(&[], CaptureMode::ThreadLocal, record).unwrap()[0]
+        });
+        turned.add_dependency(early, late, Edge::PROGRAMMATIC).unwrap();
+        turned.instantiate(InstantiateFlags::empty()).unwrap().launch(&stream).unwrap();
+        assert_eq!((edges(&turned), x.to_host_vec(&stream).unwrap()), (vec![(1, 0)], vec![7; N]));
+    }
 }
 
 #[test]

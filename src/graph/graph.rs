@@ -148,7 +148,9 @@ impl CudaGraph {
     /// 1. `raw` is the family's root, or a graph nested in it, of a node that is not removed as long as anybody has the result's table.
     pub(super) unsafe fn inside(family: Arc<Family>, raw: CUgraph) -> Self {
         let id = next_id();
-        Self { family, table: Arc::new(Mutex::new(Table::new(id, raw))), raw, id }
+        // SAFETY: 1: the caller's duty 1.
+        let table = unsafe { Table::new(id, raw) };
+        Self { family, table: Arc::new(Mutex::new(table)), raw, id }
     }
 
     /// The graph of this family that the table is of; used as long as that is locked.

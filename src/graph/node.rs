@@ -242,7 +242,12 @@ pub(super) fn lock(table: &SharedTable) -> MutexGuard<'_, Table> {
 }
 
 impl Table {
-    pub(super) fn new(id: u64, graph: CUgraph) -> Self {
+    /// That of a graph which nothing is known of yet.
+    ///
+    /// # Safety
+    /// 1. The graph lives as long as anybody has the result and the graph's family is locked.
+    #[allow(unsafe_code)] // says what `graph` relies on
+    pub(super) unsafe fn new(id: u64, graph: CUgraph) -> Self {
         Self { id, graph, version: 0, records: Vec::new(), rest: Share::default(), captured: Vec::new() }
     }
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use cuda_emulator::InstanceOptions;
 use cuda_launch::interop::OsHandleKinds;
 use cuda_launch::memory::{MemoryAccess, MemoryLocation, MemoryPool, PoolOptions, PoolReuse};
 use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, ErrorKind};
@@ -88,6 +89,34 @@ fn attributes_are_kept() {
     assert_eq!(pool.access(device).unwrap(), MemoryAccess::ReadWrite);
     pool.set_access(device, MemoryAccess::ReadWrite).unwrap();
     assert!(pool.set_access(MemoryLocation::Device(99), MemoryAccess::Read).is_err());
+}
+
+/// A safe kernel would fault, and CUDA be unusable in the process.
+#[test]
+fn a_pool_of_another_device_gives_memory_to_who_may_use_it() {
+    let instance = InstanceOptions::new().devices(2).start().unwrap();
+    let [near, far] = [0, 1].map(|device| CudaContext::with_driver(&instance.driver(), device).unwrap());
+    let stream = near.new_stream().unwrap();
+    let located = PoolOptions::new().location(Some((&far).into()));
+    let pools = [
+        MemoryPool::new(&far, PoolOptions::new()).unwrap(),
+        MemoryPool::new(&near, located).unwrap(),
+        MemoryPool::default_of(&far).unwrap(),
+    ];
+    for pool in &pools {
+        let error = DeviceBuffer::<u32>::uninit_in(pool, &stream, 8).unwrap_err();
+        assert_eq!(error.call(), Some("cuMemPoolGetAccess"), "{error}");
+        pool.set_access((&near).into(), MemoryAccess::Read).unwrap();
+        assert!(DeviceBuffer::<u32>::uninit_in(pool, &stream, 8).is_err());
+        pool.set_access((&near).into(), MemoryAccess::ReadWrite).unwrap();
+        let mut buffer = DeviceBuffer::<u32>::uninit_in(pool, &stream, 8).unwrap();
+        for less in [MemoryAccess::None, MemoryAccess::Read] {
+            let error = pool.set_access((&near).into(), less).unwrap_err();
+            assert!(error.to_string().contains("revoke_access"), "{error}");
+        }
+        buffer.fill(&stream, 7).unwrap();
+        assert_eq!(buffer.to_host_vec(&stream).unwrap(), [7; 8]);
+    }
 }
 
 #[test]

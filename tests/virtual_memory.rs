@@ -114,6 +114,25 @@ fn one_buffer_at_a_time_has_the_memory() {
     assert!(matches!(buffer(1, &memory).unwrap_err().kind(), ErrorKind::Aliased(_)));
 }
 
+/// A safe kernel would fault, and CUDA be unusable in the process.
+#[test]
+fn memory_that_the_device_may_not_write_becomes_no_buffer() {
+    let stream = stream();
+    let context = stream.context();
+    let addresses = VirtualReservation::new(context, granularity(context), 0).unwrap();
+    for access in [None, Some(MemoryAccess::Read)] {
+        let mapping = Mapping::new(&addresses, 0, &memory(context, 1)).unwrap();
+        if let Some(access) = access
+            && mapping.set_access(context.into(), access).is_err()
+        {
+            continue;
+        }
+        let error = DeviceBuffer::<u32>::from_mapping(mapping, 16).unwrap_err();
+        assert_eq!(error.call(), Some("cuMemGetAccess"), "{error}");
+        assert!(error.to_string().contains("Mapping::set_access"), "{error}");
+    }
+}
+
 #[test]
 fn mistakes_are_errors() {
     let stream = stream();

@@ -2,9 +2,10 @@
 
 #![allow(unsafe_code)] // Reads the number of a location, a plain number in every variant of its union.
 
-use cuda_driver_sys::{CUmemLocation, CUmemLocation__bindgen_ty_1, CUmemLocationType as L};
+use cuda_driver_sys::{CUmemLocation, CUmemLocation__bindgen_ty_1, CUmemLocationType as L, CUresult};
 
 use crate::driver::CudaContext;
+use crate::error::{Error, failed};
 
 /// A device, or the host (`CUmemLocation`).
 ///
@@ -85,6 +86,20 @@ impl From<&CudaContext> for MemoryLocation {
     fn from(context: &CudaContext) -> Self {
         Self::Device(context.raw_device())
     }
+}
+
+/// The error for a buffer of memory that its device may not read and write.
+#[cold]
+pub(super) fn not_permitted(
+    call: &'static str,
+    device: MemoryLocation,
+    access: MemoryAccess,
+    grant: &str,
+) -> Error {
+    let asked = format!(
+        "{device:?} has access {access:?}, but kernels read and write a buffer; grant it ReadWrite with {grant} first"
+    );
+    failed(CUresult::CUDA_ERROR_NOT_PERMITTED, call, asked)
 }
 
 /// What a device may do with memory that it was granted access to (`CUmemAccess_flags`).

@@ -2,10 +2,10 @@
 
 #![allow(unsafe_code)] // Calls of the driver with live handles and values of the attributes' types.
 
-use cuda_driver_sys::CUmemPool_attribute as A;
+use cuda_driver_sys::{CUmemPool_attribute as A, CUresult};
 
 use super::MemoryPool;
-use crate::error::Error;
+use crate::error::{Error, failed};
 use crate::memory::location::{MemoryAccess, MemoryLocation};
 
 /// Memory use of a pool in bytes: now, and the maximum since it was created or the maximum was reset.
@@ -188,14 +188,39 @@ impl MemoryPool {
         Ok(MemoryAccess::from_raw(flags))
     }
 
-    /// Grants a device access to the pool's memory, including existing allocations, or revokes it; the devices must be
-    /// able to access each other. Driver call: `cuMemPoolSetAccess`.
+    /// Grants a device access to the pool's memory, including existing allocations; the devices must be
+    /// able to access each other. Driver calls: `cuMemPoolSetAccess`; for less than [`MemoryAccess::ReadWrite`] also `cuMemPoolGetAccess`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_NOT_PERMITTED` for less access than the device has: buffers of the pool may be in use there, and
+    /// [`MemoryPool::revoke_access`] is unsafe. Any error returned by the driver; the pool's own device always has access.
+    #[doc(alias = "cuMemPoolSetAccess")]
+    pub fn set_access(&self, location: MemoryLocation, access: MemoryAccess) -> Result<(), Error> {
+        if access != MemoryAccess::ReadWrite {
+            let had = self.access(location)?;
+            if had != MemoryAccess::None && had != access {
+                let asked =
+                    format!("{access:?} for {location:?}, which has {had:?}; `revoke_access` takes it back");
+                return Err(failed(CUresult::CUDA_ERROR_NOT_PERMITTED, "cuMemPoolSetAccess", asked));
+            }
+        }
+        // SAFETY: 1: it has no less access than before.
+        unsafe { self.revoke_access(location, access) }
+    }
+
+    /// The same, also where a device had more access. Driver call: `cuMemPoolSetAccess`.
     ///
     /// # Errors
     /// Any error returned by the driver; the pool's own device always has access.
+    ///
+    /// # Safety
+    /// 1. As long as the device has less access than it had before, no work of that device uses buffers of the pool in a way that the access does not
+    ///    allow, and none is allocated for its contexts.
     #[doc(alias = "cuMemPoolSetAccess")]
-    pub fn set_access(&self, location: MemoryLocation, access: MemoryAccess) -> Result<(), Error> {
+    pub unsafe fn revoke_access(&self, location: MemoryLocation, access: MemoryAccess) -> Result<(), Error> {
         let description = access.of(location);
+        // Asked for again by the next allocation.
+        self.reached_by().retain(|device| MemoryLocation::Device(*device) != location);
         // SAFETY: the pool lives as long as this handle (`PoolInner::raw`); there is one description, as is said, a local that outlives
         // the call.
         self.context().call(

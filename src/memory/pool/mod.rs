@@ -4,8 +4,10 @@
 
 pub(in crate::memory) mod attributes;
 
-use cuda_driver_sys::{CUmemAllocationHandleType, CUmemAllocationType, CUmemPoolProps, CUmemoryPool};
-use std::sync::Arc;
+use cuda_driver_sys::{
+    CUdevice, CUmemAllocationHandleType, CUmemAllocationType, CUmemPoolProps, CUmemoryPool,
+};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::driver::{CudaContext, CudaStream, end_or_try_again};
 use crate::error::Error;
@@ -13,7 +15,7 @@ use crate::memory::aligned::{OF_DEVICE, aligned};
 use crate::memory::allocation::{Allocation, Origin, Pool};
 use crate::memory::buffer::{DeviceBuffer, byte_len};
 use crate::memory::device_copy::DeviceCopy;
-use crate::memory::location::MemoryLocation;
+use crate::memory::location::{MemoryAccess, MemoryLocation, not_permitted};
 use crate::memory::os_handle::OsHandleKinds;
 use crate::options::options;
 use crate::ordering::Submission;
@@ -76,12 +78,14 @@ struct PoolInner {
     raw: CUmemoryPool,
     context: CudaContext,
     owned: bool,
+    /// Devices that may read and write its memory, as far as is known; they are the devices of contexts.
+    reached_by: Mutex<Vec<CUdevice>>,
 }
 
 // SAFETY: a CUmemoryPool may be used from every thread: of what a driver makes, its documents except graphs alone
 // ("Graph object thread safety"). The rest is Send and Sync.
 unsafe impl Send for PoolInner {}
-// SAFETY: as above; nothing is changed through a shared reference.
+// SAFETY: as above; what is changed through a shared reference is behind a lock.
 unsafe impl Sync for PoolInner {}
 
 impl MemoryPool {
@@ -114,14 +118,43 @@ impl MemoryPool {
             gpuDirectRDMACapable: 0,
             reserved: [0; 53],
         };
-        context.make(
+        let made = context.make(
             "cuMemPoolCreate",
             || format!("{options:?}"),
             // SAFETY: all members of the properties are set; they and the place outlive the call.
             |driver, raw| unsafe { driver.cuMemPoolCreate(raw, &properties) },
             // SAFETY: 1: the pool was just made, by this context's driver; its number is in this function alone.
             |raw| unsafe { Self::made(context, raw) },
-        )
+        )?;
+        if options.location.is_none() {
+            made.reached_by().push(context.raw_device());
+        }
+        Ok(made)
+    }
+
+    /// An error unless the device of `context` may read and write the pool's memory: safe code launches kernels that do.
+    ///
+    /// Driver call, the first time for a device: `cuMemPoolGetAccess`.
+    fn is_writable(&self, context: &CudaContext) -> Result<(), Error> {
+        let device = context.raw_device();
+        if self.reached_by().contains(&device) {
+            return Ok(());
+        }
+        match self.access(context.into())? {
+            MemoryAccess::ReadWrite => {
+                self.reached_by().push(device);
+                Ok(())
+            }
+            access => {
+                let grant = "`MemoryPool::set_access`";
+                Err(not_permitted("cuMemPoolGetAccess", context.into(), access, grant))
+            }
+        }
+    }
+
+    // Nothing panics while it is locked.
+    fn reached_by(&self) -> MutexGuard<'_, Vec<CUdevice>> {
+        self.inner.reached_by.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A pool that is this crate's to destroy.
@@ -129,7 +162,8 @@ impl MemoryPool {
     /// # Safety
     /// 1. `raw` is a live pool of `context`'s driver, and nothing else destroys it.
     pub(super) unsafe fn made(context: &CudaContext, raw: CUmemoryPool) -> Self {
-        Self { inner: Arc::new(PoolInner { raw, context: context.clone(), owned: true }) }
+        let reached_by = Mutex::default();
+        Self { inner: Arc::new(PoolInner { raw, context: context.clone(), owned: true, reached_by }) }
     }
 
     /// The default pool of the context's device.
@@ -185,7 +219,8 @@ impl MemoryPool {
     /// # Safety
     /// 1. `raw` is a live pool of the context's device, and outlives all clones of the result and all buffers from them.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUmemoryPool) -> Self {
-        Self { inner: Arc::new(PoolInner { raw, context: context.clone(), owned: false }) }
+        let reached_by = Mutex::new(vec![context.raw_device()]);
+        Self { inner: Arc::new(PoolInner { raw, context: context.clone(), owned: false, reached_by }) }
     }
 
     /// The raw pool, valid as long as a handle to it lives.
@@ -274,8 +309,8 @@ impl MemoryPool {
 impl<T: DeviceCopy> DeviceBuffer<T> {
     /// Allocates `len` uninitialised elements from `pool`, in stream order on `stream`.
     ///
-    /// The pool may belong to another device that the stream's device can access. Driver call:
-    /// `cuMemAllocFromPoolAsync`; none for an empty buffer.
+    /// The pool may belong to another device, if the stream's device was granted access ([`MemoryPool::set_access`]). Driver calls:
+    /// `cuMemAllocFromPoolAsync`, and the first time for a device `cuMemPoolGetAccess`; none for an empty buffer.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, DeviceBuffer};
@@ -289,8 +324,8 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`], also if the pool has reached its limit; the pool is of another driver; the stream
-    /// captures; [`Error::is_misaligned`] as for [`DeviceBuffer::uninit`]; or any error returned by the driver.
+    /// [`Error::is_out_of_memory`], also if the pool has reached its limit; the pool is of another driver, or the stream's
+    /// device may not read and write its memory (`CUDA_ERROR_NOT_PERMITTED`); the stream captures; [`Error::is_misaligned`] as for [`DeviceBuffer::uninit`]; or any error returned by the driver.
     #[doc(alias = "cuMemAllocFromPoolAsync")]
     pub fn uninit_in(pool: &MemoryPool, stream: &CudaStream, len: usize) -> Result<Self, Error> {
         let bytes = byte_len::<T>(len)?;
@@ -300,6 +335,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
             return Ok(Self::from_allocation(len, 0, Allocation::empty(context)));
         }
         stream.refuse_in_capture("cuMemAllocFromPoolAsync")?;
+        pool.is_writable(context)?;
         let allocation = context.make(
             "cuMemAllocFromPoolAsync",
             || format!("{bytes} bytes for {len} elements"),
@@ -346,7 +382,8 @@ impl PoolInner {
 impl Drop for PoolInner {
     fn drop(&mut self) {
         end_or_try_again(self, Self::destroy, |pool| {
-            let rest = || Self { raw: pool.raw, context: pool.context.clone(), owned: true };
+            let reached_by = Mutex::default();
+            let rest = || Self { raw: pool.raw, context: pool.context.clone(), owned: true, reached_by };
             std::mem::take(&mut pool.owned).then(rest)
         });
     }

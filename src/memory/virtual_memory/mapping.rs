@@ -9,7 +9,7 @@ use crate::memory::aligned::{OF_DEVICE, aligned};
 use crate::memory::allocation::{Allocation, Origin};
 use crate::memory::buffer::{DeviceBuffer, byte_len};
 use crate::memory::device_copy::DeviceCopy;
-use crate::memory::location::{MemoryAccess, MemoryLocation};
+use crate::memory::location::{MemoryAccess, MemoryLocation, not_permitted};
 
 /// Memory that is mapped at reserved addresses.
 ///
@@ -120,6 +120,27 @@ impl Mapping {
 }
 
 impl Mapping {
+    /// An error unless it has room for so many elements, where they may be.
+    fn fits<T: DeviceCopy>(&self, len: usize) -> Result<(), Error> {
+        aligned::<T>(self.address, "cuMemMap", OF_DEVICE)?;
+        if byte_len::<T>(len)? <= self.bytes {
+            return Ok(());
+        }
+        let destination_len = self.bytes / size_of::<T>().max(1);
+        let mismatch = LengthMismatch { call: "from_mapping", source_len: len, destination_len };
+        Err(ErrorKind::Length(mismatch).into())
+    }
+
+    /// An error unless the context's device may read and write here: safe code launches kernels that do. Nobody takes that back from a
+    /// buffer, which has the mapping for itself.
+    fn is_writable(&self) -> Result<(), Error> {
+        let device = self.context().into();
+        match self.access(device)? {
+            MemoryAccess::ReadWrite => Ok(()),
+            access => Err(not_permitted("cuMemGetAccess", device, access, "`Mapping::set_access`")),
+        }
+    }
+
     /// Unmaps it after all work in the context, once. Where that must not be now, it stays.
     fn unmap(&mut self) -> Result<(), Error> {
         if self.bytes == 0 {
@@ -149,15 +170,17 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// The first `len` elements of mapped memory, as a buffer that keeps the mapping alive.
     ///
     /// Only one buffer at a time owns the memory, even if it is mapped at several addresses;
-    /// [`DeviceBuffer::from_shared_mapping`] makes others. No driver call. The context's device must have been granted
-    /// access.
+    /// [`DeviceBuffer::from_shared_mapping`] makes others. Driver call: `cuMemGetAccess`.
     ///
     /// # Errors
     /// The mapping is too short, or misaligned for the elements; [`ErrorKind::Aliased`] if a buffer already owns the
-    /// memory, or it is a multicast object.
+    /// memory, or it is a multicast object; `CUDA_ERROR_NOT_PERMITTED` if the context's device may not read and write there
+    /// ([`Mapping::set_access`]): a kernel that did so would fault.
     pub fn from_mapping(mut mapping: Mapping, len: usize) -> Result<Self, Error> {
         mapping.claim = Some(mapping.memory.claim(mapping.address).map_err(ErrorKind::from)?);
-        Self::of_mapping(mapping, len)
+        mapping.fits::<T>(len)?;
+        mapping.is_writable()?;
+        Ok(Self::of_mapping(mapping, len))
     }
 
     /// The same for memory that is shared: at another address, behind a multicast object, or with another process.
@@ -166,24 +189,19 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// 1. While the buffer or work on it uses the elements, nothing else does so in a way that a `Vec` would not allow:
     ///    accesses to the same bytes through other buffers are not tracked, and not ordered.
     /// 2. Memory that is bound to a multicast object stays bound as long as work uses it through that object.
+    /// 3. The context's device has been granted the access that work with the buffer needs.
     ///
     /// # Errors
     /// The mapping is too short, or misaligned for the elements.
     pub unsafe fn from_shared_mapping(mapping: Mapping, len: usize) -> Result<Self, Error> {
-        Self::of_mapping(mapping, len)
+        mapping.fits::<T>(len)?;
+        Ok(Self::of_mapping(mapping, len))
     }
 
-    fn of_mapping(mapping: Mapping, len: usize) -> Result<Self, Error> {
-        aligned::<T>(mapping.address, "cuMemMap", OF_DEVICE)?;
-        let bytes = byte_len::<T>(len)?;
-        if bytes > mapping.bytes {
-            let destination_len = mapping.bytes / size_of::<T>().max(1);
-            let mismatch = LengthMismatch { call: "from_mapping", source_len: len, destination_len };
-            return Err(ErrorKind::Length(mismatch).into());
-        }
+    fn of_mapping(mapping: Mapping, len: usize) -> Self {
         let (address, context) = (mapping.address, mapping.context().clone());
         // SAFETY: 1: the mapping has it, and unmaps it when it is dropped.
         let allocation = unsafe { Allocation::new(address, &context, Origin::Foreign(Box::new(mapping))) };
-        Ok(Self::from_allocation(len, address, allocation))
+        Self::from_allocation(len, address, allocation)
     }
 }

@@ -14,7 +14,7 @@ use cuda_launch::memory::PinnedFlags;
 use cuda_launch::module::{CudaLibrary, JitOptions, Linker};
 use cuda_launch::sys::{CUlogLevel, CUlogsCallback, CUlogsCallbackHandle, CUresult, Driver, pfn};
 use cuda_launch::virtual_memory::{PhysicalAllocation, PhysicalOptions, VirtualReservation};
-use cuda_launch::{CudaContext, CudaGraph, DeviceBuffer, PinnedBuffer, default_driver};
+use cuda_launch::{CudaContext, CudaGraph, DeviceBuffer, Error, PinnedBuffer, default_driver};
 use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -119,17 +119,27 @@ fn a_last_handle_is_not_closed_in_a_host_function_and_goes_all_the_same() {
     let stream = ctx.new_stream().unwrap();
     let ptx = include_str!("../examples/kernels/fill.ptx");
     let (module, library) = (ctx.load_module(ptx).unwrap(), CudaLibrary::load(ctx.driver(), ptx).unwrap());
-    let linker = Linker::new(&ctx, &JitOptions::new()).unwrap();
+    // Not of the library that is closed.
+    let other = CudaLibrary::load(ctx.driver(), ptx).unwrap();
+    let (linker, kernel) = (Linker::new(&ctx, &JitOptions::new()).unwrap(), other.kernel("fill").unwrap());
     let (sender, refused) = mpsc::channel();
     stream
         .call_host(move || {
-            let errors = [module.close(), library.close(), linker.close()].map(Result::unwrap_err);
-            sender.send(errors.map(|error| error.is_in_host_callback())).unwrap();
+            let asked = [
+                library.kernel("fill").map(drop),
+                library.kernels().map(drop),
+                kernel.parameter_sizes().map(drop),
+                library.raw_managed("x").map(drop),
+                library.unified_function("f").map(drop),
+            ];
+            let errors = [module.close(), library.close(), linker.close()].into_iter().chain(asked);
+            let told = |result: Result<(), Error>| result.unwrap_err().is_in_host_callback();
+            sender.send(errors.map(told).collect::<Vec<_>>()).unwrap();
         })
         .unwrap();
-    assert_eq!(refused.recv().unwrap(), [true; 3]);
+    assert_eq!(refused.recv().unwrap(), [true; 8]);
     stream.synchronize().unwrap();
-    drop((stream, ctx));
+    drop((other, stream, ctx));
     wait_until("all is given back", || spy.ledger().is_clean()).unwrap();
 }
 

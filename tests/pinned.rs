@@ -124,6 +124,10 @@ fn too_much_and_nothing() {
     assert_eq!(empty.flags().unwrap(), PinnedFlags::empty());
     empty.close().unwrap();
     PinnedBuffer::register(stream.context(), Vec::<u32>::new(), RegisterFlags::empty()).unwrap();
+    // Safe kernels write a pinned buffer.
+    let error =
+        PinnedBuffer::register(stream.context(), vec![0u32; 4], RegisterFlags::READ_ONLY).unwrap_err();
+    assert!(error.to_string().contains("with_registered"), "{error}");
 }
 
 #[test]

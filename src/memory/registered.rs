@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)] // Registers memory that a vector owns, or that a scope borrows longer than it is registered.
 
+use cuda_driver_sys::CUresult;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use super::device_copy::DeviceCopy;
 use super::pinned::PinnedBuffer;
 use super::pinned::view::PinnedViewMut;
 use crate::driver::{CudaContext, forbid_here};
-use crate::error::Error;
+use crate::error::{Error, failed};
 use crate::flags::flags;
 
 flags! {
@@ -112,8 +113,8 @@ impl<T: DeviceCopy + Send + Sync> PinnedBuffer<T> {
     ///
     /// # Errors
     /// `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` if one of its pages is already registered,
-    /// `CUDA_ERROR_INVALID_VALUE` if the driver allocated it, or any error returned by the driver; the vector is freed
-    /// then.
+    /// `CUDA_ERROR_INVALID_VALUE` if the driver allocated it, `CUDA_ERROR_NOT_PERMITTED` for [`RegisterFlags::READ_ONLY`], or any error
+    /// returned by the driver; the vector is freed then.
     #[doc(alias = "cuMemHostRegister", alias = "cuMemHostUnregister")]
     pub fn register(
         context: &CudaContext,
@@ -124,6 +125,10 @@ impl<T: DeviceCopy + Send + Sync> PinnedBuffer<T> {
         let bytes = size_of_val(elements.as_slice());
         if bytes == 0 {
             return Ok(Self::empty(context, len));
+        }
+        if flags.contains(RegisterFlags::READ_ONLY) {
+            let asked = "READ_ONLY: kernels may write a pinned buffer; `with_registered` lends memory for copies alone".into();
+            return Err(failed(CUresult::CUDA_ERROR_NOT_PERMITTED, "cuMemHostRegister", asked));
         }
         // SAFETY: 1: the vector goes into one value with its registration, and is the later field: it is freed after that.
         let registration = unsafe { Registration::new(context, start, bytes, flags)? };

@@ -260,6 +260,7 @@ impl CudaLibrary {
     /// [`GlobalError::NotFound`] if there is none.
     #[doc(alias = "cuLibraryGetManaged")]
     pub fn raw_managed(&self, name: &str) -> Result<(u64, usize), Error> {
+        host_call::refuse("cuLibraryGetManaged")?;
         let c_name = kernel_name(name)?;
         let (mut address, mut bytes) = (0, 0);
         // SAFETY: the library is loaded as long as this handle is there (`Loaded::raw`); the name is a `CString`, which ends in NUL; it
@@ -307,6 +308,7 @@ impl CudaLibrary {
     /// `CUDA_ERROR_NOT_FOUND` if there is none, or the device does not support unified function pointers.
     #[doc(alias = "cuLibraryGetUnifiedFunction")]
     pub fn unified_function(&self, name: &str) -> Result<*mut c_void, Error> {
+        host_call::refuse("cuLibraryGetUnifiedFunction")?;
         let c_name = kernel_name(name)?;
         let mut pointer = std::ptr::null_mut();
         // SAFETY: the library is loaded as long as this handle is there (`Loaded::raw`); the name is a `CString`, which ends in NUL; it

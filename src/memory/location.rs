@@ -99,7 +99,7 @@ pub(super) fn not_permitted(
     let asked = format!(
         "{device:?} has access {access:?}, but kernels read and write a buffer; grant it ReadWrite with {grant} first"
     );
-    failed(CUresult::CUDA_ERROR_NOT_PERMITTED, call, asked)
+    failed(CUresult::CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, call, asked)
 }
 
 /// What a device may do with memory that it was granted access to (`CUmemAccess_flags`).

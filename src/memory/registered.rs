@@ -113,8 +113,8 @@ impl<T: DeviceCopy + Send + Sync> PinnedBuffer<T> {
     ///
     /// # Errors
     /// `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` if one of its pages is already registered,
-    /// `CUDA_ERROR_INVALID_VALUE` if the driver allocated it, `CUDA_ERROR_NOT_PERMITTED` for [`RegisterFlags::READ_ONLY`], or any error
-    /// returned by the driver; the vector is freed then.
+    /// `CUDA_ERROR_INVALID_VALUE` if the driver allocated it or for [`RegisterFlags::READ_ONLY`], or any error returned by the
+    /// driver; the vector is freed then.
     #[doc(alias = "cuMemHostRegister", alias = "cuMemHostUnregister")]
     pub fn register(
         context: &CudaContext,
@@ -128,7 +128,7 @@ impl<T: DeviceCopy + Send + Sync> PinnedBuffer<T> {
         }
         if flags.contains(RegisterFlags::READ_ONLY) {
             let asked = "READ_ONLY: kernels may write a pinned buffer; `with_registered` lends memory for copies alone".into();
-            return Err(failed(CUresult::CUDA_ERROR_NOT_PERMITTED, "cuMemHostRegister", asked));
+            return Err(failed(CUresult::CUDA_ERROR_INVALID_VALUE, "cuMemHostRegister", asked));
         }
         // SAFETY: 1: the vector goes into one value with its registration, and is the later field: it is freed after that.
         let registration = unsafe { Registration::new(context, start, bytes, flags)? };

@@ -192,7 +192,7 @@ impl MemoryPool {
     /// able to access each other. Driver calls: `cuMemPoolSetAccess`; for less than [`MemoryAccess::ReadWrite`] also `cuMemPoolGetAccess`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_NOT_PERMITTED` for less access than the device has: buffers of the pool may be in use there, and
+    /// `CUDA_ERROR_INVALID_VALUE` for less access than the device has: buffers of the pool may be in use there, and
     /// [`MemoryPool::revoke_access`] is unsafe. Any error returned by the driver; the pool's own device always has access.
     #[doc(alias = "cuMemPoolSetAccess")]
     pub fn set_access(&self, location: MemoryLocation, access: MemoryAccess) -> Result<(), Error> {
@@ -201,7 +201,7 @@ impl MemoryPool {
             if had != MemoryAccess::None && had != access {
                 let asked =
                     format!("{access:?} for {location:?}, which has {had:?}; `revoke_access` takes it back");
-                return Err(failed(CUresult::CUDA_ERROR_NOT_PERMITTED, "cuMemPoolSetAccess", asked));
+                return Err(failed(CUresult::CUDA_ERROR_INVALID_VALUE, "cuMemPoolSetAccess", asked));
             }
         }
         // SAFETY: 1: it has no less access than before.

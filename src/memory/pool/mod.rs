@@ -324,8 +324,9 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::is_out_of_memory`], also if the pool has reached its limit; the pool is of another driver, or the stream's
-    /// device may not read and write its memory (`CUDA_ERROR_NOT_PERMITTED`); the stream captures; [`Error::is_misaligned`] as for [`DeviceBuffer::uninit`]; or any error returned by the driver.
+    /// [`Error::is_out_of_memory`], also if the pool has reached its limit; the pool is of another driver, or the stream's device may not
+    /// read and write its memory (`CUDA_ERROR_PEER_ACCESS_NOT_ENABLED`); the stream captures; [`Error::is_misaligned`] as for
+    /// [`DeviceBuffer::uninit`]; or any error returned by the driver.
     #[doc(alias = "cuMemAllocFromPoolAsync")]
     pub fn uninit_in(pool: &MemoryPool, stream: &CudaStream, len: usize) -> Result<Self, Error> {
         let bytes = byte_len::<T>(len)?;

@@ -174,7 +174,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     ///
     /// # Errors
     /// The mapping is too short, or misaligned for the elements; [`ErrorKind::Aliased`] if a buffer already owns the
-    /// memory, or it is a multicast object; `CUDA_ERROR_NOT_PERMITTED` if the context's device may not read and write there
+    /// memory, or it is a multicast object; `CUDA_ERROR_PEER_ACCESS_NOT_ENABLED` if the context's device may not read and write there
     /// ([`Mapping::set_access`]): a kernel that did so would fault.
     pub fn from_mapping(mut mapping: Mapping, len: usize) -> Result<Self, Error> {
         mapping.claim = Some(mapping.memory.claim(mapping.address).map_err(ErrorKind::from)?);

@@ -116,6 +116,19 @@ fn safe_kernels_of_two_captures_are_ordered_whatever_the_edge() {
 }
 
 #[test]
+fn many_captures_of_the_same_memory_get_one_dependency_each() {
+    let (ctx, stream, mut x, _) = setup();
+    let mut graph = CudaGraph::new(&ctx).unwrap();
+    for value in 0..300 {
+        captured(&mut graph, &[], &mut x, value);
+    }
+    let mut exec = exec(&graph);
+    assert_eq!(edges(&graph), (1..300).map(|node| (node - 1, node)).collect::<Vec<_>>());
+    exec.launch(&stream).unwrap();
+    assert_eq!(x.to_host_vec(&stream).unwrap(), [299; N]);
+}
+
+#[test]
 fn readers_and_what_is_ordered_get_no_dependency() {
     let (ctx, _, mut x, mut y) = setup();
     let mut z = DeviceBuffer::<u32>::zeroed(&ctx.default_stream(), N).unwrap();

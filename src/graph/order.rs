@@ -19,6 +19,9 @@ use super::node::{GraphNode, NodeKind, Share, Table, Use, lock};
 use crate::driver::older;
 use crate::error::{Error, ErrorKind, GraphError};
 
+/// For how many nodes of a part those that are related to them are kept: each takes memory for all nodes of the graph.
+const KEPT: usize = 64;
+
 /// Work that was captured together.
 #[derive(Clone)]
 pub(super) struct Captured {
@@ -56,51 +59,71 @@ impl Part {
 
 /// The dependencies of a graph, by the index of its nodes.
 pub(super) struct Edges {
-    next: HashMap<usize, Vec<(usize, Edge)>>,
-    previous: HashMap<usize, Vec<(usize, Edge)>>,
+    next: Vec<Vec<(usize, Edge)>>,
+    previous: Vec<Vec<(usize, Edge)>>,
+}
+
+/// A set of nodes, by index.
+struct Nodes(Vec<bool>);
+
+impl Nodes {
+    fn contains(&self, node: usize) -> bool {
+        self.0.get(node).is_some_and(|is_in| *is_in)
+    }
+
+    /// Whether it is new there.
+    fn insert(&mut self, node: usize) -> bool {
+        self.0.get_mut(node).is_some_and(|is_in| !std::mem::replace(is_in, true))
+    }
 }
 
 impl Edges {
+    fn new(nodes: usize) -> Self {
+        Self { next: vec![Vec::new(); nodes], previous: vec![Vec::new(); nodes] }
+    }
+
     fn add(&mut self, from: usize, to: usize, edge: Edge) {
-        self.next.entry(from).or_default().push((to, edge));
-        self.previous.entry(to).or_default().push((from, edge));
+        if let (Some(next), Some(previous)) = (self.next.get_mut(from), self.previous.get_mut(to)) {
+            next.push((to, edge));
+            previous.push((from, edge));
+        }
     }
 
     fn remove(&mut self, from: usize, to: usize, edge: Edge) {
-        let take = |list: Option<&mut Vec<(usize, Edge)>>, node| {
-            list.into_iter().for_each(|list| list.retain(|entry| *entry != (node, edge)));
-        };
-        take(self.next.get_mut(&from), to);
-        take(self.previous.get_mut(&to), from);
+        if let (Some(next), Some(previous)) = (self.next.get_mut(from), self.previous.get_mut(to)) {
+            next.retain(|entry| *entry != (to, edge));
+            previous.retain(|entry| *entry != (from, edge));
+        }
     }
 
-    /// The nodes that are reached from `start` in one direction, by plain dependencies or by all.
-    fn reach(edges: &HashMap<usize, Vec<(usize, Edge)>>, start: usize, plain: bool) -> HashSet<usize> {
-        let (mut found, mut left) = (HashSet::new(), vec![start]);
+    /// Adds the nodes that are reached from `start` in one direction, by plain dependencies or by all.
+    fn reach(edges: &[Vec<(usize, Edge)>], start: usize, plain: bool, found: &mut Nodes) {
+        let mut left = vec![start];
         while let Some(node) = left.pop() {
-            let next = edges.get(&node).into_iter().flatten();
-            for (node, _) in next.filter(|(_, edge)| !plain || *edge == Edge::FULL) {
-                if found.insert(*node) {
-                    left.push(*node);
-                }
-            }
+            let next = edges.get(node).into_iter().flatten();
+            let next = next.filter(|(_, edge)| !plain || *edge == Edge::FULL);
+            left.extend(next.map(|(node, _)| *node).filter(|node| found.insert(*node)));
         }
-        found
     }
 
     /// The nodes that come all before or all after this one.
-    fn related(&self, node: usize) -> HashSet<usize> {
-        let mut all = Self::reach(&self.next, node, true);
-        all.extend(Self::reach(&self.previous, node, true));
+    fn related(&self, node: usize) -> Nodes {
+        // No node is reached in both directions.
+        let mut all = Nodes(vec![false; self.next.len()]);
+        Self::reach(&self.next, node, true, &mut all);
+        Self::reach(&self.previous, node, true, &mut all);
         all
     }
 
     /// Whether `to` comes after `from` in some way.
     fn leads(&self, from: usize, to: usize, plain: bool) -> bool {
-        Self::reach(&self.next, from, plain).contains(&to)
+        let mut found = Nodes(vec![false; self.next.len()]);
+        Self::reach(&self.next, from, plain, &mut found);
+        found.contains(to)
     }
 
-    fn of(edges: Option<&Vec<(usize, Edge)>>) -> impl Iterator<Item = usize> {
+    /// The other ends of plain dependencies.
+    fn plain(edges: Option<&Vec<(usize, Edge)>>) -> impl Iterator<Item = usize> {
         edges.into_iter().flatten().filter(|(_, edge)| *edge == Edge::FULL).map(|(node, _)| *node)
     }
 }
@@ -164,6 +187,8 @@ impl CudaGraph {
         parts.sort_by_key(|part| part.nodes.first().copied());
         let mut edges = None;
         for (index, part) in parts.iter().enumerate() {
+            // Of the nodes of `part`: asked for once, unless a dependency is added.
+            let mut known = HashMap::new();
             // The last one first: it may come after the others.
             for other in parts.iter().take(index).rev() {
                 if (part.captured || other.captured) && part.conflicts(&other.memory) {
@@ -171,37 +196,42 @@ impl CudaGraph {
                         Some(edges) => edges,
                         none => none.insert(self.edges_locked(&table)?),
                     };
-                    self.order_parts(&mut table, edges, part, other)?;
+                    self.order_parts(&mut table, edges, &mut known, (part, other))?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Each node of one part is to come before or after each of the other.
+    /// Each node of one part is to come before or after each of the other. `known` are the nodes that are related to those of the first.
     fn order_parts(
         &self,
         table: &mut Table,
         edges: &mut Edges,
-        one: &Part,
-        other: &Part,
+        known: &mut HashMap<usize, Nodes>,
+        (one, other): (&Part, &Part),
     ) -> Result<(), Error> {
-        let (few, many) = if one.nodes.len() <= other.nodes.len() { (one, other) } else { (other, one) };
+        let turned = one.nodes.len() > other.nodes.len();
+        let (few, many) = if turned { (other, one) } else { (one, other) };
         for &node in &few.nodes {
-            let mut related = edges.related(node);
             // The nearest first: what comes before them, or after, is then ordered as well.
             let (earlier, later): (Vec<usize>, Vec<usize>) =
                 many.nodes.iter().copied().partition(|other| *other < node);
+            let mut related = known.remove(&node).unwrap_or_else(|| edges.related(node));
             for other in earlier.into_iter().rev().chain(later) {
-                if related.contains(&other) {
+                if related.contains(other) {
                     continue;
                 }
                 let (first, second) = (node.min(other), node.max(other));
                 // What has an order of another kind keeps it.
-                let turned = edges.leads(second, first, false);
-                let (first, second) = if turned { (second, first) } else { (first, second) };
+                let swapped = edges.leads(second, first, false);
+                let (first, second) = if swapped { (second, first) } else { (first, second) };
                 self.order_nodes(table, edges, first, second)?;
+                known.clear();
                 related = edges.related(node);
+            }
+            if !turned && few.nodes.len() <= KEPT {
+                known.insert(node, related);
             }
         }
         Ok(())
@@ -212,7 +242,7 @@ impl CudaGraph {
         let node = |index| GraphNode { graph: table.id, index };
         let nodes = (node(from), node(to));
         // Drivers have one dependency between two nodes.
-        let weaker = edges.next.get(&from).into_iter().flatten().find(|(node, _)| *node == to).copied();
+        let weaker = edges.next.get(from).into_iter().flatten().find(|(node, _)| *node == to).copied();
         if let Some((_, edge)) = weaker {
             self.change_edge(table, nodes, edge, false)?;
             edges.remove(from, to, edge);
@@ -250,7 +280,7 @@ impl CudaGraph {
     /// The dependencies between known nodes; the family is locked.
     fn edges_locked(&self, table: &Table) -> Result<Edges, Error> {
         let known: HashMap<_, _> = table.live().map(|(node, record)| (record.raw, node.index)).collect();
-        let mut edges = Edges { next: HashMap::new(), previous: HashMap::new() };
+        let mut edges = Edges::new(table.records.len());
         for (from, to, data) in self.raw_edges()? {
             if let (Some(from), Some(to)) = (known.get(&from), known.get(&to)) {
                 edges.add(*from, *to, Edge::from_raw(data));
@@ -290,11 +320,11 @@ impl CudaGraph {
         }
         let mut edges = self.edges_locked(table)?;
         let index = node.index;
-        let before: Vec<usize> = Edges::of(edges.previous.get(&index)).collect();
-        let after: Vec<usize> = Edges::of(edges.next.get(&index)).collect();
+        let before: Vec<usize> = Edges::plain(edges.previous.get(index)).collect();
+        let after: Vec<usize> = Edges::plain(edges.next.get(index)).collect();
         let both = before.iter().flat_map(|from| after.iter().map(|to| (*from, *to)));
         for (from, to) in both.filter(|(from, to)| table.rely(*from, *to)).collect::<Vec<_>>() {
-            let direct = Edges::of(edges.next.get(&from)).any(|next| next == to);
+            let direct = Edges::plain(edges.next.get(from)).any(|next| next == to);
             if !direct {
                 self.order_nodes(table, &mut edges, from, to)?;
             }
@@ -323,7 +353,7 @@ impl GraphExec {
         // Before its dependencies are asked for: they are those of the graph that this one was made from.
         if self.version() == table.version {
             let related = graph.edges_locked(&table)?.related(node.index);
-            if others.iter().all(|other| related.contains(other)) {
+            if others.iter().all(|other| related.contains(*other)) {
                 return Ok(());
             }
         }

@@ -6,6 +6,7 @@
 use cuda_launch::error::CaptureError;
 use cuda_launch::event::EventFlags;
 use cuda_launch::graph::{InstantiateFlags, NodeKind};
+use cuda_launch::memory::{ManagedAttach, MemoryLocation, PrefetchBatch};
 use cuda_launch::stream::{CaptureStatus, StreamFlags};
 use cuda_launch::sys::CUresult;
 use cuda_launch::texture::{
@@ -13,7 +14,7 @@ use cuda_launch::texture::{
 };
 use cuda_launch::{
     Attribute, CaptureMode, CudaContext, CudaEvent, CudaFunction, CudaGraph, CudaModule, CudaStream,
-    DeviceBuffer, DevicePtrMut, Error, ErrorKind, LaunchConfig, cuda_launch,
+    DeviceBuffer, DevicePtrMut, Error, ErrorKind, LaunchConfig, ManagedBuffer, cuda_launch,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -118,6 +119,27 @@ fn waiting_allocating_and_borrowed_host_memory_are_refused_and_the_capture_survi
     .unwrap();
     gpu.run(&graph);
     assert_eq!(x.to_host_vec(&gpu.stream).unwrap(), [5; N]);
+}
+
+#[test]
+fn moves_of_managed_memory_are_refused_and_the_capture_survives() {
+    let gpu = Gpu::new();
+    let mut x = DeviceBuffer::<u32>::zeroed(&gpu.stream, N).unwrap();
+    let mut managed = ManagedBuffer::<u32>::zeroed(&gpu.stream, N, ManagedAttach::Global).unwrap();
+    for mode in [CaptureMode::Global, LOCAL, CaptureMode::Relaxed] {
+        let graph = CudaGraph::capture(&gpu.ctx, mode, |stream| {
+            not_in_capture(managed.prefetch(stream, .., MemoryLocation::Host), "cuMemPrefetchAsync");
+            not_in_capture(managed.attach(stream, ManagedAttach::Global), "cuStreamAttachMemAsync");
+            let mut batch = PrefetchBatch::new();
+            batch.push(&managed, .., MemoryLocation::Host)?;
+            not_in_capture(batch.submit(stream), "cuMemPrefetchBatchAsync");
+            gpu.fill(stream, &mut x, 5)
+        });
+        gpu.run(&graph.unwrap());
+        assert_eq!(x.to_host_vec(&gpu.stream).unwrap(), [5; N]);
+    }
+    managed.prefetch(&gpu.stream, .., MemoryLocation::Host).unwrap();
+    assert_eq!(managed.as_slice().unwrap(), [0; N]);
 }
 
 #[test]

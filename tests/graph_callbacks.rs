@@ -11,8 +11,10 @@ use cuda_harness::{child, wait_until};
 use cuda_launch::diagnostics::LogListener;
 use cuda_launch::graph::{GraphExec, InstantiateFlags};
 use cuda_launch::memory::PinnedFlags;
+use cuda_launch::module::{CudaLibrary, JitOptions, Linker};
 use cuda_launch::sys::{CUlogLevel, CUlogsCallback, CUlogsCallbackHandle, CUresult, Driver, pfn};
-use cuda_launch::{CudaContext, CudaGraph, DeviceBuffer, PinnedBuffer, default_driver};
+use cuda_launch::virtual_memory::{PhysicalAllocation, PhysicalOptions, VirtualReservation};
+use cuda_launch::{CudaContext, CudaGraph, DeviceBuffer, Error, PinnedBuffer, default_driver};
 use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -63,6 +65,81 @@ fn what_a_host_function_of_a_graph_drops_is_given_back() {
     exec.synchronize().unwrap();
     // With the context: it keeps an event that it lent.
     drop((exec, stream, ctx));
+    wait_until("all is given back", || spy.ledger().is_clean()).unwrap();
+}
+
+/// Objects that have no memory of their own, each made for nobody else.
+fn objects(ctx: &CudaContext) -> Vec<Box<dyn Send + Sync>> {
+    let ptx = include_str!("../examples/kernels/fill.ptx");
+    let library = || CudaLibrary::load(ctx.driver(), ptx).unwrap();
+    let bytes = PhysicalOptions::default().granularity(ctx, false).unwrap();
+    let linker = Linker::new(ctx, &JitOptions::new()).unwrap();
+    vec![
+        Box::new(ctx.load_module(ptx).unwrap()),
+        Box::new(ctx.load_module(ptx).unwrap().load_function("fill").unwrap()),
+        Box::new(library()),
+        Box::new(library().module(ctx).unwrap()),
+        Box::new(library().kernel("fill").unwrap().function(ctx).unwrap()),
+        Box::new(Mutex::new(linker)),
+        Box::new(PhysicalAllocation::new(ctx, bytes, PhysicalOptions::default()).unwrap()),
+        Box::new(VirtualReservation::new(ctx, bytes, 0).unwrap()),
+    ]
+}
+
+#[test]
+fn the_last_handles_of_all_objects_may_go_in_a_host_function() {
+    for in_graph in [false, true] {
+        let (spy, ctx) = spies::spied();
+        let stream = ctx.new_stream().unwrap();
+        let owned = Mutex::new(Some(objects(&ctx)));
+        let (sender, threads) = mpsc::channel();
+        let end = move || {
+            drop(owned.lock().unwrap().take());
+            let _ = sender.send(std::thread::current().id());
+        };
+        if in_graph {
+            let mut exec = exec(&ctx, vec![Box::new(end)]);
+            exec.launch(&stream).unwrap();
+            exec.synchronize().unwrap();
+        } else {
+            stream.call_host(end).unwrap();
+            stream.synchronize().unwrap();
+        }
+        let callback = threads.recv().unwrap();
+        drop((stream, ctx));
+        wait_until("all is given back", || spy.ledger().is_clean())
+            .unwrap_or_else(|_| panic!("graph {in_graph}: {:?}", spy.ledger().live()));
+        assert!(spy.ledger().problems().is_empty(), "{:?} on {callback:?}", spy.ledger().problems());
+    }
+}
+
+#[test]
+fn a_last_handle_is_not_closed_in_a_host_function_and_goes_all_the_same() {
+    let (spy, ctx) = spies::spied();
+    let stream = ctx.new_stream().unwrap();
+    let ptx = include_str!("../examples/kernels/fill.ptx");
+    let (module, library) = (ctx.load_module(ptx).unwrap(), CudaLibrary::load(ctx.driver(), ptx).unwrap());
+    // Not of the library that is closed.
+    let other = CudaLibrary::load(ctx.driver(), ptx).unwrap();
+    let (linker, kernel) = (Linker::new(&ctx, &JitOptions::new()).unwrap(), other.kernel("fill").unwrap());
+    let (sender, refused) = mpsc::channel();
+    stream
+        .call_host(move || {
+            let asked = [
+                library.kernel("fill").map(drop),
+                library.kernels().map(drop),
+                kernel.parameter_sizes().map(drop),
+                library.raw_managed("x").map(drop),
+                library.unified_function("f").map(drop),
+            ];
+            let errors = [module.close(), library.close(), linker.close()].into_iter().chain(asked);
+            let told = |result: Result<(), Error>| result.unwrap_err().is_in_host_callback();
+            sender.send(errors.map(told).collect::<Vec<_>>()).unwrap();
+        })
+        .unwrap();
+    assert_eq!(refused.recv().unwrap(), [true; 8]);
+    stream.synchronize().unwrap();
+    drop((other, stream, ctx));
     wait_until("all is given back", || spy.ledger().is_clean()).unwrap();
 }
 

@@ -5,8 +5,8 @@
 
 use cuda_launch::device::SmSplitFlags;
 use cuda_launch::memory::{
-    CopySource, CopyTarget, Extent, GrowableBuffer, ManagedAttach, MemoryPool, PinnedFlags, PitchedBuffer,
-    PoolOptions, RegionBatch, RowLayout,
+    CopySource, CopyTarget, Extent, GrowableBuffer, ManagedAttach, MemoryAccess, MemoryPool, PinnedFlags,
+    PitchedBuffer, PoolOptions, RegionBatch, RowLayout,
 };
 use cuda_launch::tensor::TensorMap;
 use cuda_launch::texture::{
@@ -302,6 +302,7 @@ fn mappings_of_any_place() {
     }
     for len in NUMBERS {
         let mapping = Mapping::new(&addresses, 0, &memory).unwrap();
+        mapping.set_access(context.into(), MemoryAccess::ReadWrite).unwrap();
         assert_eq!(DeviceBuffer::<u32>::from_mapping(mapping, len).is_ok(), len <= part / 4, "{len}");
     }
 }

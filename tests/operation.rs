@@ -11,13 +11,13 @@ mod support;
 use alone::{alone, hold};
 use cuda_harness::wait_until;
 use cuda_launch::operation::{
-    DeviceOperation, RoundRobin, SchedulingPolicy, SingleStream, all, allocate, block_on, from_result,
-    in_flight, lazy, value, with_context, zeroed, zip,
+    BoxedOperation, DeviceOperation, ExecutionContext, RoundRobin, SchedulingPolicy, Shared, SingleStream,
+    all, allocate, block_on, from_result, in_flight, lazy, value, with_context, zeroed, zip,
 };
 use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, Error};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::task::Poll;
 use std::thread;
 use std::time::Duration;
@@ -193,6 +193,34 @@ fn a_shared_operation_runs_once() {
     let buffers: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap().unwrap()).collect();
     assert!(buffers.iter().all(|buffer| Arc::ptr_eq(buffer, &buffers[0])));
     assert_eq!((runs.load(Ordering::SeqCst), read(&buffers[0])), (1, vec![0; 10]));
+}
+
+#[test]
+fn shared_operations_that_need_each_other_on_two_threads_end() {
+    type Needs = Shared<BoxedOperation<'static, u32>>;
+    let cells: Arc<[Mutex<Option<Needs>>; 2]> = Arc::default();
+    let both_run = Arc::new(Barrier::new(2));
+    let [a, b] = [0, 1].map(|own| {
+        let (cells, both_run) = (cells.clone(), both_run.clone());
+        let needs = move |_: &ExecutionContext| {
+            both_run.wait();
+            cells[1 - own].lock().unwrap().clone().unwrap().map(|value| *value)
+        };
+        with_context(needs).boxed().shared()
+    });
+    *cells[0].lock().unwrap() = Some(a.clone());
+    *cells[1].lock().unwrap() = Some(b.clone());
+    let (sender, results) = mpsc::channel();
+    for op in [a, b] {
+        let sender = sender.clone();
+        thread::spawn(move || sender.send(op.sync().map_err(|error| error.to_string())));
+    }
+    for _ in 0..2 {
+        let error = results.recv_timeout(Duration::from_secs(20)).unwrap().unwrap_err();
+        assert!(error.contains("it needs what waits for its own output"), "{error}");
+    }
+    // They hold each other.
+    cells.iter().for_each(|cell| drop(cell.lock().unwrap().take()));
 }
 
 #[test]

@@ -178,7 +178,7 @@ fn a_pool_of_another_device_needs_access() {
     let Some(devices) = two() else { return };
     let [here, there] = devices.each_ref().map(|device| device.context().unwrap());
     let stream = here.new_stream().unwrap();
-    let elsewhere = PoolOptions::new().location((&there).into());
+    let elsewhere = PoolOptions::new().location(Some((&there).into()));
     for pool in [MemoryPool::new(&there, PoolOptions::new()), MemoryPool::new(&here, elsewhere)] {
         let pool = pool.unwrap();
         let error = DeviceBuffer::<u32>::uninit_in(&pool, &stream, 64).unwrap_err();

@@ -139,14 +139,17 @@ pub fn device_copy(input: TokenStream) -> TokenStream {
 ///
 /// # What a `safe fn` promises
 /// By declaring a kernel as `safe fn` you promise, for every launch that the method's arguments and the launch contract allow: with
-/// every length, including 0, every value of the arguments and of every element, and any contents of the module's variables:
+/// every length, including 0, every value of the arguments and of every element, and any contents of the module's variables, which may
+/// change while it runs:
 /// 1. Types: the kernel's parameters are what the declaration says.
 /// 2. Bounds: it reads and writes only its slices, inside their lengths, memory at its addresses, inside the lengths that
 ///    the contract allows, memory of its objects, and its module's own variables; uninitialised elements may have any bits. It uses a number or an element as an address or index only
 ///    after comparing it with a length.
 /// 3. Writing: it writes only through `&mut`; memory passed as `&` is not changed.
 /// 4. Aliasing: its threads do not race with each other in a way that results in more than an unspecified value of the element
-///    type. Nothing else uses `&mut` memory meanwhile; `&` memory may be passed twice, and be read by other launches.
+///    type. Nothing else uses `&mut` memory meanwhile, also in a graph; `&` memory may be passed twice, and be read by other launches.
+///    Variables that it uses by name have no such protection: what is passed orders a launch, and they are not passed. Copies to a
+///    handle of the variable and other launches may write them at any time, so a value that was compared with a length is not read again.
 /// 5. Validity: it writes only values of the element type. `DeviceCopy` allows all bits, but invariants that a type's own functions rely
 ///    on must be kept.
 /// 6. Dimensions: all of this holds for every grid, block, cluster and amount of dynamic shared memory that the contract does not
@@ -201,6 +204,10 @@ pub fn device_copy(input: TokenStream) -> TokenStream {
 /// `static mut counts: [u32; 4];` is a `__device__` variable, `static LEVELS: [f32; 4];` a `__constant__` one; size and kind are
 /// compared as those of parameters. `Module` gets `set_levels(&stream, value)`, `get_levels(&stream)`, and `levels()` for a
 /// handle of the elements, `ModuleConstant<f32>` or `ModuleGlobal<u32>`.
+///
+/// A launch is not ordered by the variables that its kernel uses by name: whether the image of a kernel mentions one is not known. `set_levels`
+/// returns when the value is there, so launches after it find it; kernels that are already running may find either value. Pass the handle
+/// as an argument, or use one stream, where that matters.
 #[proc_macro_attribute]
 pub fn cuda_module(arguments: TokenStream, item: TokenStream) -> TokenStream {
     cuda_module::expand(arguments.into(), item.into()).into()

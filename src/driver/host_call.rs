@@ -91,9 +91,8 @@ impl CudaStream {
     /// later waits for it.
     ///
     /// The function cannot use CUDA: calls of this crate return [`InHostCallback`], and a driver call that waits could
-    /// wait for the function itself. What it owns may be dropped in it, including buffers, streams and events, which
-    /// another thread then frees; other objects, such as modules, should be dropped elsewhere, because the driver does
-    /// not free them there.
+    /// wait for the function itself. What it owns may be dropped in it, objects of this crate included, which another thread
+    /// then frees.
     ///
     /// A function that blocks delays more than its stream: drivers call the functions of all streams on a few
     /// threads, and calls that wait for the whole context, such as [`CudaContext::load_module`], wait for it too, and

@@ -8,6 +8,7 @@ use std::mem::ManuallyDrop;
 use std::path::Path;
 
 use super::context::CudaContext;
+use super::host_call;
 use super::image::{Image, compiler_error};
 use super::jit::slots::Slots;
 use super::jit::{JitOptions, JitReport};
@@ -311,10 +312,12 @@ impl Linker {
     }
 
     fn destroy(&mut self) -> Result<(), Error> {
-        let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
-        if raw.is_null() {
+        if self.raw.is_null() {
             return Ok(());
         }
+        // Still owned: the drop that follows passes it on.
+        host_call::refuse("cuLinkDestroy")?;
+        let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
         // Let go behind the link alone: one that stays has pointers into it.
         let slots = ManuallyDrop::new(std::mem::take(&mut self.slots));
         // SAFETY: this value owned the link, and destroys it once, as `raw` was replaced by null above; `&mut self` is
@@ -328,6 +331,15 @@ impl Linker {
 
 impl Drop for Linker {
     fn drop(&mut self) {
+        if !self.raw.is_null() && host_call::is_running() {
+            let rest = Self {
+                raw: std::mem::replace(&mut self.raw, std::ptr::null_mut()),
+                context: self.context.clone(),
+                slots: std::mem::take(&mut self.slots),
+                inputs: Vec::new(),
+            };
+            return host_call::outside(move || drop(rest));
+        }
         // Nobody can be told here; `close` tells.
         let _ = self.destroy();
     }

@@ -9,6 +9,7 @@ use std::sync::{Arc, Weak};
 
 use super::context::CudaContext;
 use super::function::CudaFunction;
+use super::host_call;
 use super::image::{Image, Signatures};
 use super::jit::{JitOptions, JitReport};
 use super::kernel::Kernel;
@@ -447,11 +448,18 @@ impl ModuleInner {
         }
     }
 
+    /// Whether there is a module to unload.
+    fn is_owned(&self) -> bool {
+        !self.raw.is_null() && matches!(self.owner, Owner::Handle)
+    }
+
     fn unload(&mut self) -> Result<(), Error> {
-        let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
-        if raw.is_null() || !matches!(self.owner, Owner::Handle) {
+        if !self.is_owned() {
             return Ok(());
         }
+        // Still owned: the drop that follows passes it on.
+        host_call::refuse("cuModuleUnload")?;
+        let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
         self.context.give_back(
             "cuModuleUnload",
             || self.origin.clone(),
@@ -465,6 +473,13 @@ impl ModuleInner {
 
 impl Drop for ModuleInner {
     fn drop(&mut self) {
+        if self.is_owned() && host_call::is_running() {
+            // SAFETY: 1: this value owned the module, which is loaded; 2: it has it no more, so that the new one alone unloads it.
+            let mut rest = unsafe { Self::new(&self.context, self.raw, &self.origin, Owner::Handle) };
+            self.raw = std::ptr::null_mut();
+            rest.kernels = std::mem::take(&mut self.kernels);
+            return host_call::outside(move || drop(rest));
+        }
         // Nobody can be told here; `close` tells.
         let _ = self.unload();
     }

@@ -8,7 +8,7 @@ use std::mem::transmute;
 use std::ptr::null_mut;
 
 use super::context::CudaContext;
-use super::older;
+use super::{host_call, older};
 use crate::error::Error;
 use crate::trace;
 
@@ -61,15 +61,22 @@ impl Profiler {
     }
 
     fn end(&mut self) -> Result<(), Error> {
-        if !std::mem::take(&mut self.running) {
+        if !self.running {
             return Ok(());
         }
+        // Still running: the drop that follows passes it on.
+        host_call::refuse("cuProfilerStop")?;
+        self.running = false;
         call(&self.context, "cuProfilerStop", c"cuProfilerStop")
     }
 }
 
 impl Drop for Profiler {
     fn drop(&mut self) {
+        if self.running && host_call::is_running() {
+            let rest = Self { context: self.context.clone(), running: std::mem::take(&mut self.running) };
+            return host_call::outside(move || drop(rest));
+        }
         // `stop` tells.
         let _ = trace::contained(|| self.end());
     }

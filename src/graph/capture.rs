@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::graph::CudaGraph;
 use super::node::{Share, Use, lock};
+use super::order::Captured;
 use crate::driver::older::{self, RawCaptureInfo};
 use crate::driver::{Capture, CaptureStatus, CudaContext, CudaStream, RecordedLaunch, StreamFlags};
 use crate::error::Error;
@@ -135,8 +136,11 @@ impl CudaGraph {
         let (graph, share, launches) = scope.end()?;
         // Not where this function returns: Rust loses a result that is there when what is dropped after it unwinds.
         drop(scope);
-        graph.learn_nodes()?;
-        lock(&graph.table).rest = share;
+        let nodes = graph.learn_nodes()?;
+        let mut table = lock(&graph.table);
+        table.captured.push(Captured::new(&nodes, &share));
+        table.rest = share;
+        drop(table);
         Ok((graph, launches))
     }
 }
@@ -365,12 +369,18 @@ impl CudaStream {
         joined.map_or_else(|panic| resume_unwind(panic), drop);
         told?;
         let graph = ended.graph;
-        if let Some(record) = record {
+        if let Some(record) = &record {
             let (share, _, forks) = Share::captured(&record.0);
             lock(&graph.table).rest = share;
             drop(forks);
         }
-        graph.learn_nodes()?;
+        let nodes = graph.learn_nodes()?;
+        if record.is_some() {
+            let mut table = lock(&graph.table);
+            let captured = Captured::new(&nodes, &table.rest);
+            table.captured.push(captured);
+        }
+        drop(record);
         Ok(graph)
     }
 

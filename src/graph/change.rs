@@ -40,7 +40,7 @@ impl GraphExec {
             "cuGraphExecKernelNodeSetParams",
             node,
             NodeKind::Kernel,
-            || share,
+            || Ok(share),
             |driver, exec, node| unsafe { older::set_kernel_node(driver, exec, node, &params) },
         )
     }
@@ -55,7 +55,9 @@ impl GraphExec {
     ///
     /// # Errors
     /// [`GraphError::Change`] if the driver refuses this memory in the place of what the node has; this graph is left unchanged. The node
-    /// is not a memcpy node of this graph, the memory belongs to another context, or any error returned by the driver.
+    /// is not a memcpy node of this graph, the memory belongs to another context, or any error returned by the driver. Captured work or a
+    /// child graph uses the memory, one of the two writes it, and no dependency orders them, or the graph that this one was made from has
+    /// been changed since; this graph is left unchanged.
     #[doc(alias = "cuGraphExecMemcpyNodeSetParams")]
     pub fn set_copy(&mut self, node: GraphNode, copy: CopyNode) -> Result<(), Error> {
         self.same_context(&copy.context, "the memory of a copy")?;
@@ -66,7 +68,7 @@ impl GraphExec {
             "cuGraphExecMemcpyNodeSetParams",
             node,
             NodeKind::Memcpy,
-            || copy.share,
+            || Ok(copy.share),
             |driver, exec, node| unsafe {
                 driver.cuGraphExecMemcpyNodeSetParams(exec, node, &params, context)
             },
@@ -105,7 +107,7 @@ impl GraphExec {
             "cuGraphExecMemsetNodeSetParams",
             node,
             NodeKind::Memset,
-            || memset.share,
+            || Ok(memset.share),
             |driver, exec, node| unsafe {
                 driver.cuGraphExecMemsetNodeSetParams(exec, node, &params, context)
             },
@@ -146,7 +148,7 @@ impl GraphExec {
             "cuGraphExecHostNodeSetParams",
             node,
             NodeKind::Host,
-            || share,
+            || Ok(share),
             |driver, exec, node| unsafe { driver.cuGraphExecHostNodeSetParams(exec, node, &params) },
         )
     }
@@ -167,7 +169,7 @@ impl GraphExec {
             "cuGraphExecEventRecordNodeSetEvent",
             node,
             kind,
-            || share,
+            || Ok(share),
             |driver, exec, node| unsafe { driver.cuGraphExecEventRecordNodeSetEvent(exec, node, raw) },
         )
     }
@@ -188,7 +190,7 @@ impl GraphExec {
             "cuGraphExecEventWaitNodeSetEvent",
             node,
             kind,
-            || share,
+            || Ok(share),
             |driver, exec, node| unsafe { driver.cuGraphExecEventWaitNodeSetEvent(exec, node, raw) },
         )
     }
@@ -199,7 +201,7 @@ impl GraphExec {
     ///
     /// # Errors
     /// The node is not a child graph node of this graph, the child belongs to another context, or any error returned
-    /// by the driver.
+    /// by the driver. The child uses memory for which a dependency would be missing, as for [`GraphExec::set_copy`].
     #[doc(alias = "cuGraphExecChildGraphNodeSetParams")]
     pub fn set_child(&mut self, node: GraphNode, child: &CudaGraph) -> Result<(), Error> {
         self.same_context(child.context(), "the child graph")?;
@@ -208,7 +210,10 @@ impl GraphExec {
         let _other = other.then(|| child.family.lock()).transpose()?;
         let (raw, kind) = (child.raw(), NodeKind::Child);
         // Where the two are of one family, its lock is taken by `set` before it asks for the share.
-        let share = || lock(&child.table).share();
+        let share = || {
+            child.order_captured()?;
+            Ok(lock(&child.table).share())
+        };
         // SAFETY: the child lives as long as its handle (`CudaGraph::raw`), and its family is locked, by `_other` or as `set` does; the
         // driver copies it, and `share` keeps what it uses; it is of the graph's context, which was compared; the rest is as `set` says.
         self.set("cuGraphExecChildGraphNodeSetParams", node, kind, share, |driver, exec, node| unsafe {
@@ -282,13 +287,18 @@ impl GraphExec {
         call: &'static str,
         node: GraphNode,
         kind: NodeKind,
-        share: impl FnOnce() -> Share,
+        share: impl FnOnce() -> Result<Share, Error>,
         change: impl FnOnce(&Driver, CUgraphExec, CUgraphNode) -> CUresult,
     ) -> Result<(), Error> {
         let family = self.family.clone();
         let locked = family.lock()?;
         let (raw, label) = self.find(node, Some(kind))?;
-        let (exec, share) = (self.raw(), share());
+        let (exec, share) = (self.raw(), share()?);
+        if let Err(error) = self.stays_ordered(node, kind, &share) {
+            // Before what is refused, which may be the program's.
+            drop(locked);
+            return Err(error);
+        }
         // Kept also where the call unwinds: the node may be changed.
         let sharing = Sharing::new(self.rest_mut(), share);
         let changed = family.context.call(call, || label.clone(), |driver| change(driver, exec, raw));

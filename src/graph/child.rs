@@ -36,7 +36,10 @@ impl CudaGraph {
         let other = !std::sync::Arc::ptr_eq(&self.family, &child.family);
         let _other = other.then(|| child.family.lock()).transpose()?;
         // Nobody changes the child between this and the call.
-        what.share = lock(&child.table).share();
+        child.order_captured()?;
+        let table = lock(&child.table);
+        (what.share, what.captured) = (table.share(), table.has_captured());
+        drop(table);
         let inner = child.raw;
         // SAFETY: the child lives as long as its handle (`CudaGraph::raw`), and its family is locked; the driver copies it, and `what`
         // keeps what it uses; it is of this graph's context, which was compared; the rest is as `add` says.

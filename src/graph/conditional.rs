@@ -39,7 +39,8 @@ pub enum Branches {
     If,
     /// Two graphs: the first runs if the value is not 0, otherwise the second. Since CUDA 12.8.
     IfElse,
-    /// One graph, which runs as long as the value is not 0.
+    /// One graph, which runs as long as the value is not 0. If no kernel in it sets the value to 0, a launch never ends, and neither does
+    /// a call that waits for it, such as the free of memory that it uses.
     While,
     /// This many graphs; the one whose index is the value runs, or none for a larger value. Since CUDA 12.8.
     Switch(u32),

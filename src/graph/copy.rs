@@ -8,14 +8,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::graph::{CudaGraph, NewNode};
-use super::node::{GraphNode, NodeKind, Share};
-use crate::driver::{CudaContext, Keep};
+use super::node::{GraphNode, NodeKind, Share, Use};
+use crate::driver::{CudaContext, Resource, StreamAccesses};
 use crate::error::{Error, ErrorKind, LengthMismatch};
 use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
 
 /// Host memory that graphs copy from and to: shared ownership, so that it lives as long as they can run.
 ///
-/// Handles are cheap to clone. The memory is pageable, not pinned: the driver copies it in pieces.
+/// Handles are cheap to clone. The memory is pageable, not pinned: the driver copies it in pieces. Launches of graphs that
+/// use it are ordered by it, as by device memory.
 ///
 /// ```
 /// use cuda_launch::graph::HostMemory;
@@ -30,7 +31,11 @@ pub struct HostMemory<T: DeviceCopy> {
 }
 
 /// The elements, as raw memory: the device writes them behind the compiler's back.
-struct Elements<T>(Box<[UnsafeCell<T>]>);
+struct Elements<T> {
+    all: Box<[UnsafeCell<T>]>,
+    /// The streams of the launches that use them. They may be of any context.
+    accesses: StreamAccesses,
+}
 
 // SAFETY: by duty 1 of `DeviceCopy` a `T` is no more than its bytes, of which every thread could make one, and by duty 3 none of them
 // points into the host's memory.
@@ -38,6 +43,16 @@ unsafe impl<T: DeviceCopy> Send for Elements<T> {}
 // SAFETY: as above; through a shared reference elements are read by `to_vec` and written by `write` alone, which are unsafe, and whose
 // duties are that nobody writes, or uses, them meanwhile.
 unsafe impl<T: DeviceCopy> Sync for Elements<T> {}
+
+impl<T: DeviceCopy> Resource for Elements<T> {
+    fn accesses(&self) -> &StreamAccesses {
+        &self.accesses
+    }
+
+    fn escape(&self) {
+        // Only copies of graphs are given the address.
+    }
+}
 
 impl<T: DeviceCopy> HostMemory<T> {
     /// Takes ownership of these elements.
@@ -48,12 +63,14 @@ impl<T: DeviceCopy> HostMemory<T> {
     /// assert_eq!(memory.len(), 4);
     /// ```
     pub fn new(elements: Vec<T>) -> Self {
-        Self { elements: Arc::new(Elements(elements.into_iter().map(UnsafeCell::new).collect())) }
+        // 0: no context owns it.
+        let (all, accesses) = (elements.into_iter().map(UnsafeCell::new).collect(), StreamAccesses::new(0));
+        Self { elements: Arc::new(Elements { all, accesses }) }
     }
 
     /// The number of elements.
     pub fn len(&self) -> usize {
-        self.elements.0.len()
+        self.elements.all.len()
     }
 
     /// Whether there are no elements.
@@ -69,7 +86,7 @@ impl<T: DeviceCopy> HostMemory<T> {
     pub unsafe fn to_vec(&self) -> Vec<T> {
         // SAFETY: the element is this value's; neither a launch nor anybody else writes it meanwhile, by the caller's duties 1 and 2.
         // Whatever a graph has written is a `T`, as `DeviceCopy` takes every bit pattern.
-        self.elements.0.iter().map(|element| unsafe { element.get().read_volatile() }).collect()
+        self.elements.all.iter().map(|element| unsafe { element.get().read_volatile() }).collect()
     }
 
     /// Overwrites the elements from the first on; elements beyond the length of `source` do not change.
@@ -78,18 +95,21 @@ impl<T: DeviceCopy> HostMemory<T> {
     /// 1. No launch of a graph that uses them is running: the host has waited for it.
     /// 2. Nothing else uses them in the meantime.
     pub unsafe fn write(&self, source: &[T]) {
-        for (element, value) in self.elements.0.iter().zip(source) {
+        for (element, value) in self.elements.all.iter().zip(source) {
             // SAFETY: the element is this value's; neither a launch nor anybody else uses it meanwhile, by the caller's duties 1 and 2.
             unsafe { element.get().write_volatile(*value) };
         }
     }
 
     fn address(&self) -> *mut std::ffi::c_void {
-        self.elements.0.as_ptr().cast_mut().cast()
+        self.elements.all.as_ptr().cast_mut().cast()
     }
 
-    fn share(&self) -> Keep {
-        self.elements.clone()
+    /// A share in the memory: launches that use it are ordered by it. Also as an object, which stays until the launch is done.
+    fn share(&self, written: bool) -> Share {
+        let mut share = Share::object(self.elements.clone());
+        share.memory.push(Use { resource: self.elements.clone(), written });
+        share
     }
 }
 
@@ -167,7 +187,7 @@ impl CopyNode {
         to: &mut (impl DeviceSliceMut<Element = T> + ?Sized),
     ) -> Result<Self, Error> {
         let to = to.parts_mut();
-        let mut share = Share::object(from.share());
+        let mut share = from.share(false);
         share.add_memory(to.allocation, true);
         let side = (Side::Host(from.address()), Side::Device(*to.address));
         Self::new::<T>(to.allocation.context(), share, side, (from.len(), *to.len))
@@ -198,7 +218,7 @@ impl CopyNode {
         to: &HostMemory<T>,
     ) -> Result<Self, Error> {
         let from = from.parts();
-        let mut share = Share::object(to.share());
+        let mut share = to.share(true);
         share.add_memory(from.allocation, false);
         let side = (Side::Device(*from.address), Side::Host(to.address()));
         Self::new::<T>(from.allocation.context(), share, side, (*from.len, to.len()))
@@ -278,7 +298,8 @@ impl CudaGraph {
     ///
     /// Only the dependencies that it is given order it against other nodes of the graph, even if both use the same
     /// memory. Without a dependency the two may run at the same time, and the memory then contains any mixture of both.
-    /// Kernels may rely on the order: see duty 1 of [`CudaGraph::add_kernel`].
+    /// Captured work relies on an order: [`CudaGraph::instantiate`] adds what is missing there. Kernels may rely on it as well: see duty 1
+    /// of [`CudaGraph::add_kernel`].
     ///
     /// Driver call: `cuGraphAddMemcpyNode`.
     ///

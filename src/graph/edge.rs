@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)] // Calls of the driver with nodes of a live graph.
 
-use cuda_driver_sys::{self as sys, CUgraphDependencyType, CUgraphEdgeData};
+use cuda_driver_sys::{self as sys, CUgraphDependencyType, CUgraphEdgeData, CUgraphNode};
 use std::fmt;
 
 use super::graph::CudaGraph;
@@ -103,23 +103,17 @@ impl CudaGraph {
     #[doc(alias = "cuGraphAddDependencies")]
     pub fn add_dependency(&mut self, from: GraphNode, to: GraphNode, edge: Edge) -> Result<(), Error> {
         let _family = self.family.lock()?;
-        let nodes = lock(&self.table).raw(&[from, to])?;
-        let [first, second] = nodes.as_slice() else { return Ok(()) };
-        let asked = || format!("node {} after node {}, {edge:?}", to.index, from.index);
-        // SAFETY: 1: the graph lives as long as this value (`CudaGraph::raw`), and is locked, so that the nodes live (`Record::raw`),
-        // which `raw` found in it; all references outlive the call. That no kernel relies on an order that is not there is duty 1 of
-        // `add_kernel`.
-        self.context().call("cuGraphAddDependencies", asked, |driver| unsafe {
-            older::add_dependency(driver, self.raw, first, second, &edge.raw())
-        })
+        self.change_edge(&mut lock(&self.table), (from, to), edge, true)
     }
 
     /// Removes the dependency of `to` on `from`; `edge` is the one that was added.
     ///
-    /// The two may then run at the same time. Nothing checks whether they use the same memory, or whether a kernel
-    /// relies on the order: see duty 1 of [`CudaGraph::add_kernel`].
+    /// The two may then run at the same time. Nothing checks whether a kernel of [`CudaGraph::add_kernel`] relies on the order: see duty 1
+    /// there. Captured work does: if it was captured together with the other node, the call is refused; otherwise
+    /// [`CudaGraph::instantiate`] orders the two again if they use the same memory.
     ///
-    /// Driver call: `cuGraphRemoveDependencies_v2`, or its first ABI before CUDA 12.3, for [`Edge::FULL`] only.
+    /// Driver calls: `cuGraphRemoveDependencies_v2`, or its first ABI before CUDA 12.3, for [`Edge::FULL`] only; for captured nodes
+    /// `cuGraphGetEdges`.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, CudaGraph};
@@ -134,19 +128,15 @@ impl CudaGraph {
     /// ```
     ///
     /// # Errors
-    /// A node is not part of this graph, or any error returned by the driver: the dependency does not exist.
+    /// A node is not part of this graph; both were captured together, and no other path of dependencies leads from one to the other; or
+    /// any error returned by the driver: the dependency does not exist.
     #[doc(alias = "cuGraphRemoveDependencies")]
     pub fn remove_dependency(&mut self, from: GraphNode, to: GraphNode, edge: Edge) -> Result<(), Error> {
         let _family = self.family.lock()?;
-        let nodes = lock(&self.table).raw(&[from, to])?;
-        let [first, second] = nodes.as_slice() else { return Ok(()) };
-        let asked = || format!("node {} after node {}, {edge:?}", to.index, from.index);
-        // SAFETY: 1: the graph lives as long as this value (`CudaGraph::raw`), and is locked, so that the nodes live (`Record::raw`),
-        // which `raw` found in it; all references outlive the call. That no kernel relies on an order that is not there is duty 1 of
-        // `add_kernel`.
-        self.context().call("cuGraphRemoveDependencies", asked, |driver| unsafe {
-            older::remove_dependency(driver, self.raw, first, second, &edge.raw())
-        })
+        let mut table = lock(&self.table);
+        table.raw(&[from, to])?;
+        self.may_remove_edge(&table, (from, to), edge)?;
+        self.change_edge(&mut table, (from, to), edge, false)
     }
 
     /// All dependencies, as the driver lists them.
@@ -158,10 +148,21 @@ impl CudaGraph {
     #[doc(alias = "cuGraphGetEdges")]
     pub fn dependencies(&self) -> Result<Vec<Dependency>, Error> {
         let _family = self.family.lock()?;
+        let edges = self.raw_edges()?;
+        let table = lock(&self.table);
+        // A node that others added to the raw graph is not known, and so left out.
+        let known = edges.into_iter().filter_map(|(from, to, raw)| {
+            Some(Dependency { from: table.find(from)?, to: table.find(to)?, edge: Edge::from_raw(raw) })
+        });
+        Ok(known.collect())
+    }
+
+    /// The same in the driver's form; the family is locked.
+    pub(super) fn raw_edges(&self) -> Result<Vec<(CUgraphNode, CUgraphNode, CUgraphEdgeData)>, Error> {
         let (mut from, mut to, mut data) = (Vec::new(), Vec::new(), Vec::new());
         let (null, mut count) = (std::ptr::null_mut(), 0);
-        // SAFETY: 1: the graph lives as long as this value (`CudaGraph::raw`), and is locked; no lists ask for the count only, which is a
-        // local.
+        // SAFETY: 1: the graph lives as long as this value (`CudaGraph::raw`), and is locked by the callers; no lists ask for the count
+        // only, which is a local.
         self.context().call("cuGraphGetEdges", String::new, |driver| unsafe {
             older::get_edges(driver, self.raw, null, null, std::ptr::null_mut(), &mut count)
         })?;
@@ -182,12 +183,7 @@ impl CudaGraph {
                 &mut count,
             )
         })?;
-        let table = lock(&self.table);
-        let edges = from.iter().zip(&to).zip(&data).take(count);
-        // A node that others added to the raw graph is not known, and so left out.
-        let known = edges.filter_map(|((from, to), raw)| {
-            Some(Dependency { from: table.find(*from)?, to: table.find(*to)?, edge: Edge::from_raw(*raw) })
-        });
-        Ok(known.collect())
+        let edges = from.into_iter().zip(to).zip(data).take(count);
+        Ok(edges.map(|((from, to), data)| (from, to, data)).collect())
     }
 }

@@ -82,6 +82,10 @@ pub struct GraphExec {
     last: Vec<ThreadStream>,
     /// Whether kernels can launch it, its own among them.
     for_kernels: bool,
+    /// That of the graph's table when this was made of it.
+    version: u64,
+    /// Whether captured work may be among the nodes, where another graph has taken the place of their work.
+    updated: Option<bool>,
 }
 
 // SAFETY: a CUgraphExec may be used from every thread, one at a time ("Graph object thread safety"): what launches or
@@ -109,6 +113,11 @@ impl CudaGraph {
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     ///
+    /// Captured work is ordered against the other nodes by memory, as on streams: if it uses memory that another capture, or a memset, copy,
+    /// child or conditional node uses, one of the two writes it, and no dependency orders them, then the graph is given one
+    /// (`cuGraphGetEdges`, `cuGraphAddDependencies`), from what was added first. The order of kernels of [`CudaGraph::add_kernel`] is a
+    /// duty of whoever adds them.
+    ///
     /// # Errors
     /// [`Error::is_graph_error`], which names the offending node, if the driver reports it; also, with
     /// `CUDA_ERROR_NOT_SUPPORTED`, for a graph that allocates memory while another [`GraphExec`] of it exists.
@@ -116,6 +125,7 @@ impl CudaGraph {
     pub fn instantiate(&self, flags: InstantiateFlags) -> Result<GraphExec, Error> {
         sweep();
         let _family = self.family.lock()?;
+        self.order_captured()?;
         self.context().bind()?;
         let mut raw = std::ptr::null_mut();
         let mut params = CUDA_GRAPH_INSTANTIATE_PARAMS {
@@ -145,11 +155,11 @@ impl CudaGraph {
                 ErrorKind::from(GraphError::Instantiate { code, reason, node }).into()
             }));
         }
-        let (family, share) = (self.family.clone(), table.share());
+        let (family, share, version) = (self.family.clone(), table.share(), table.version);
         drop(table);
-        let table = self.table.clone();
         let for_kernels = flags.contains(InstantiateFlags::DEVICE_LAUNCH);
-        Ok(GraphExec { raw, family, table, share, changed: HashMap::new(), last: Vec::new(), for_kernels })
+        let (table, changed, last) = (self.table.clone(), HashMap::new(), Vec::new());
+        Ok(GraphExec { raw, family, table, share, changed, last, for_kernels, version, updated: None })
     }
 }
 
@@ -374,8 +384,29 @@ impl GraphExec {
         }
     }
 
+    /// Another graph takes the place of the work of this one's nodes.
+    pub(super) fn take_over(&mut self, share: Share, captured: bool) {
+        self.updated = Some(captured || self.updated.unwrap_or_else(|| lock(&self.table).has_captured()));
+        self.replace_all(share);
+    }
+
+    /// Whether captured work may be among the nodes, if another graph has taken the place of their work.
+    pub(super) fn updated(&self) -> Option<bool> {
+        self.updated
+    }
+
+    /// The state of the graph that this was made from.
+    pub(super) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// What a node uses that was changed.
+    pub(super) fn changed(&self, node: GraphNode) -> Option<&Share> {
+        self.changed.get(&node)
+    }
+
     /// From now on all nodes use this; what they used is kept until the launches so far are done.
-    pub(super) fn replace_all(&mut self, share: Share) {
+    fn replace_all(&mut self, share: Share) {
         let changed = std::mem::take(&mut self.changed).into_values();
         let mut old = std::mem::replace(&mut self.share, share);
         changed.for_each(|share| old.extend(&share));
@@ -392,7 +423,7 @@ impl GraphExec {
         &mut self.share
     }
 
-    fn memory(&self) -> impl Iterator<Item = &Use> {
+    pub(super) fn memory(&self) -> impl Iterator<Item = &Use> {
         self.share.memory.iter().chain(self.changed.values().flat_map(|share| &share.memory))
     }
 
@@ -473,6 +504,8 @@ impl Drop for GraphExec {
                 changed: std::mem::take(&mut self.changed),
                 last: std::mem::take(&mut self.last),
                 for_kernels: self.for_kernels,
+                version: self.version,
+                updated: self.updated,
             };
             return host_call::outside(move || drop(rest));
         }

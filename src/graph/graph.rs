@@ -148,7 +148,18 @@ impl CudaGraph {
     /// 1. `raw` is the family's root, or a graph nested in it, of a node that is not removed as long as anybody has the result's table.
     pub(super) unsafe fn inside(family: Arc<Family>, raw: CUgraph) -> Self {
         let id = next_id();
-        Self { family, table: Arc::new(Mutex::new(Table::new(id))), raw, id }
+        // SAFETY: 1: the caller's duty 1.
+        let table = unsafe { Table::new(id, raw) };
+        Self { family, table: Arc::new(Mutex::new(table)), raw, id }
+    }
+
+    /// The graph of this family that the table is of; used as long as that is locked.
+    pub(super) fn of_table(family: &Arc<Family>, table: &SharedTable) -> Self {
+        let (raw, id) = {
+            let table = lock(table);
+            (table.graph, table.id)
+        };
+        Self { family: family.clone(), table: table.clone(), raw, id }
     }
 
     /// The context.
@@ -251,6 +262,8 @@ impl CudaGraph {
             return Err(ErrorKind::from(GraphError::Unfit { node: "conditional", why }).into());
         }
         let (raw, label, share) = (record.raw, record.label(node.index), record.full_share());
+        self.bridge(&mut table, node)?;
+        table.version += 1;
         // Out of the table before the driver is asked: where that unwinds, the handle may be nothing any more.
         let mut gone = table.records.get_mut(node.index).and_then(Option::take);
         let sharing = Sharing::new(&mut table.rest, share);
@@ -314,6 +327,7 @@ impl CudaGraph {
     #[doc(alias = "cuGraphClone")]
     pub fn try_clone(&self) -> Result<Self, Error> {
         let _family = self.family.lock()?;
+        self.order_captured()?;
         let clone = self.context().make(
             "cuGraphClone",
             String::new,
@@ -324,7 +338,7 @@ impl CudaGraph {
         )?;
         let mut theirs = lock(&clone.table);
         let ours = lock(&self.table);
-        theirs.rest = ours.rest.clone();
+        (theirs.rest, theirs.captured) = (ours.rest.clone(), ours.captured.clone());
         for record in &ours.records {
             let copy = record.as_ref().map(|record| self.copied(record, clone.raw)).transpose()?;
             theirs.records.push(copy);
@@ -348,7 +362,7 @@ impl CudaGraph {
             |driver| unsafe { driver.cuGraphNodeFindInClone(&mut raw, record.raw, clone) },
         )?;
         let (name, share) = (record.name.clone(), record.full_share());
-        Ok(Record { raw, kind: record.kind, name, share, bodies: Vec::new() })
+        Ok(Record { raw, kind: record.kind, name, share, bodies: Vec::new(), captured: record.is_captured() })
     }
 
     /// Destroys the graph now, if nothing that was instantiated from it is left, and reports any error.
@@ -410,7 +424,7 @@ impl CudaGraph {
             return Err(error);
         }
         let name = std::mem::take(&mut what.name);
-        Ok(table.push(Record { raw, kind, name, share, bodies: Vec::new() }))
+        Ok(table.push(Record { raw, kind, name, share, bodies: Vec::new(), captured: what.captured }))
     }
 
     /// Takes in nodes that the driver has and the table has not; returns them.
@@ -431,7 +445,8 @@ impl CudaGraph {
                 driver.cuGraphNodeGetType(raw, &mut kind)
             })?;
             let (kind, share) = (kind.into(), Share::default());
-            new.push(table.push(Record { raw, kind, name: String::new(), share, bodies: Vec::new() }));
+            let name = String::new();
+            new.push(table.push(Record { raw, kind, name, share, bodies: Vec::new(), captured: false }));
         }
         Ok(new)
     }
@@ -462,12 +477,14 @@ pub(super) struct NewNode {
     pub(super) kind: NodeKind,
     pub(super) name: String,
     pub(super) share: Share,
+    /// Whether captured work is in it.
+    pub(super) captured: bool,
 }
 
 impl NewNode {
     /// A node that uses nothing and has no name.
     pub(super) fn new(call: &'static str, kind: NodeKind) -> Self {
-        Self { call, kind, name: String::new(), share: Share::default() }
+        Self { call, kind, name: String::new(), share: Share::default(), captured: false }
     }
 
     /// The same, using this.

@@ -58,7 +58,8 @@ impl CudaGraph {
         self.same_context(kernel.function().context(), kernel.function().name())?;
         let name = kernel.function().name().to_string();
         let share = kernel.share();
-        let mut what = NewNode { call: "cuGraphAddKernelNode", kind: NodeKind::Kernel, name, share };
+        let mut what =
+            NewNode { call: "cuGraphAddKernelNode", kind: NodeKind::Kernel, name, share, captured: false };
         let params = kernel.params();
         let family = self.family.lock()?;
         // SAFETY: 1: the share keeps the function's module as long as the node can run; `kernel` has the packet, which

@@ -67,7 +67,8 @@ impl CudaGraph {
     ///
     /// Only the dependencies that it is given order it against other nodes of the graph, even if both use the same
     /// memory. Without a dependency the two may run at the same time, and the memory then contains any mixture of both.
-    /// Kernels may rely on the order: see duty 1 of [`CudaGraph::add_kernel`].
+    /// Captured work relies on an order: [`CudaGraph::instantiate`] adds what is missing there. Kernels may rely on it as well: see duty 1
+    /// of [`CudaGraph::add_kernel`].
     ///
     /// Driver call: `cuGraphAddMemsetNode`.
     ///

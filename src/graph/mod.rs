@@ -16,6 +16,7 @@
 // | `graph` | `CudaGraph`: a graph that can be edited; its nodes, clones |
 // | `node` | `GraphNode`, the handle of a node; what the graph stores about each |
 // | `edge` | dependencies, plain and programmatic |
+// | `order` | the dependencies that captured work relies on, added before a graph can run |
 // | `kernel`, `copy`, `memset`, `host`, `event`, `child`, `alloc`, `conditional` | one kind of node each |
 // | `capture`, `recording` | a graph from work submitted to a stream, in a scope that always ends the capture; work recorded into a graph |
 // | `exec`, `change`, `update` | `GraphExec`: an instantiated graph; its launch, and what can change without a new instantiation |
@@ -38,6 +39,7 @@ mod host;
 mod kernel;
 mod memset;
 mod node;
+mod order;
 mod plan;
 mod recording;
 mod update;

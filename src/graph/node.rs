@@ -1,9 +1,10 @@
 //! The handle of a node, and what a graph stores about each of its nodes.
 
-use cuda_driver_sys::{CUgraphNode, CUgraphNodeType};
+use cuda_driver_sys::{CUgraph, CUgraphNode, CUgraphNodeType};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::order::Captured;
 use crate::driver::{Keep, Resource};
 use crate::error::{Error, ErrorKind, GraphError};
 use crate::memory::Allocation;
@@ -120,6 +121,11 @@ pub(super) struct Use {
 }
 
 impl Use {
+    /// Whether it is the same memory.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        std::ptr::addr_eq(Arc::as_ptr(&self.resource), Arc::as_ptr(&other.resource))
+    }
+
     /// Notes that `work` uses it.
     pub(super) fn note(&self, work: &mut Submission<'_>) -> Result<(), Error> {
         work.accesses(self.resource.accesses(), self.written, || self.resource.clone())
@@ -142,10 +148,7 @@ impl Share {
         self.objects.extend_from_slice(&other.objects);
         self.kernels.extend_from_slice(&other.kernels);
         for new in &other.memory {
-            let same = |known: &&mut Use| {
-                std::ptr::addr_eq(Arc::as_ptr(&known.resource), Arc::as_ptr(&new.resource))
-            };
-            match self.memory.iter_mut().find(same) {
+            match self.memory.iter_mut().find(|known| known.is(new)) {
                 Some(known) => known.written |= new.written,
                 None => self.memory.push(new.clone()),
             }
@@ -179,6 +182,12 @@ impl Drop for Sharing<'_> {
     }
 }
 
+impl fmt::Debug for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Table of {} nodes", self.live().count())
+    }
+}
+
 impl fmt::Debug for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Share of {} buffers, {} objects", self.memory.len(), self.objects.len())
@@ -197,6 +206,8 @@ pub(super) struct Record {
     pub(super) share: Share,
     /// The graphs inside a conditional node.
     pub(super) bodies: Vec<SharedTable>,
+    /// Whether work of the graph that was copied into a child graph node was captured.
+    pub(super) captured: bool,
 }
 
 #[allow(unsafe_code)] // a handle in plain data
@@ -205,13 +216,23 @@ pub(super) struct Record {
 unsafe impl Send for Record {}
 
 /// All nodes of one graph by number; those removed leave their place.
-#[derive(Debug)]
 pub(super) struct Table {
     pub(super) id: u64,
+    /// The graph; lives as long as anybody has this and the family is locked.
+    pub(super) graph: CUgraph,
+    /// Counts the changes of nodes and dependencies.
+    pub(super) version: u64,
     pub(super) records: Vec<Option<Record>>,
     /// What is used by nodes that were not added one by one.
     pub(super) rest: Share,
+    /// Which nodes were captured together, and what they use.
+    pub(super) captured: Vec<Captured>,
 }
+
+#[allow(unsafe_code)] // a handle in plain data
+// SAFETY: a CUgraph may be used from every thread, one at a time ("Graph object thread safety"): who calls the driver with this one
+// holds the family's lock. The rest is Send.
+unsafe impl Send for Table {}
 
 pub(super) type SharedTable = Arc<Mutex<Table>>;
 
@@ -221,12 +242,18 @@ pub(super) fn lock(table: &SharedTable) -> MutexGuard<'_, Table> {
 }
 
 impl Table {
-    pub(super) fn new(id: u64) -> Self {
-        Self { id, records: Vec::new(), rest: Share::default() }
+    /// That of a graph which nothing is known of yet.
+    ///
+    /// # Safety
+    /// 1. The graph lives as long as anybody has the result and the graph's family is locked.
+    #[allow(unsafe_code)] // says what `graph` relies on
+    pub(super) unsafe fn new(id: u64, graph: CUgraph) -> Self {
+        Self { id, graph, version: 0, records: Vec::new(), rest: Share::default(), captured: Vec::new() }
     }
 
     /// Takes in a node of the driver's.
     pub(super) fn push(&mut self, record: Record) -> GraphNode {
+        self.version += 1;
         self.records.push(Some(record));
         GraphNode { graph: self.id, index: self.records.len() - 1 }
     }
@@ -301,6 +328,11 @@ impl Record {
     pub(super) fn is_held(&self) -> bool {
         let inside = |body: &SharedTable| lock(body).live().any(|(_, record)| record.is_held());
         self.bodies.iter().any(|body| Arc::strong_count(body) > 1 || inside(body))
+    }
+
+    /// Whether work of the graphs inside it was captured.
+    pub(super) fn is_captured(&self) -> bool {
+        self.captured || self.bodies.iter().any(|body| lock(body).has_captured())
     }
 
     /// What the node uses, with the graphs inside it.

@@ -7,6 +7,7 @@ use cuda_driver_sys::CUresult;
 use super::capture::{CaptureMode, Scope};
 use super::graph::{CudaGraph, Phase};
 use super::node::{GraphNode, Share, Table, lock};
+use super::order::Captured;
 use crate::driver::CudaStream;
 use crate::error::Error;
 use crate::trace;
@@ -45,6 +46,8 @@ struct Recording<'g> {
     first: usize,
     /// What the graph kept alive before this capture.
     before: Option<Share>,
+    /// What the captured work uses.
+    captured: Share,
     kept: bool,
 }
 
@@ -59,7 +62,7 @@ impl<'g> Recording<'g> {
         // From here on, whatever happens, the end of this value ends it.
         *phase = Phase::Recording;
         drop(phase);
-        let mut begun = Self { graph, scope, first, before: None, kept: false };
+        let mut begun = Self { graph, scope, first, before: None, captured: Share::default(), kept: false };
         begun.scope.owned = false;
         let (raw, label) = (begun.scope.stream.raw(), begun.scope.stream.label());
         let asked = || format!("{label}, {mode:?}, after {} nodes", after.len());
@@ -84,9 +87,17 @@ impl<'g> Recording<'g> {
         let forks = self.share();
         self.graph.family.end_recording(self.then());
         self.graph.learn_nodes()?;
+        self.note_captured();
         self.kept = true;
         drop(forks);
         Ok(self.new_nodes(&lock(&self.graph.table)))
+    }
+
+    /// The nodes are there: they are ordered by what they use.
+    fn note_captured(&self) {
+        let mut table = lock(&self.graph.table);
+        let captured = Captured::new(&self.new_nodes(&table), &self.captured);
+        table.captured.push(captured);
     }
 
     /// The state of the graph after the capture: of one that was broken, or not joined, driver 580 destroys the graph, although it is the
@@ -104,6 +115,7 @@ impl<'g> Recording<'g> {
         let mut table = lock(&self.graph.table);
         self.before = Some(table.rest.clone());
         table.rest.extend(&share);
+        self.captured = share;
         forks
     }
 
@@ -131,9 +143,9 @@ impl Drop for Recording<'_> {
         let forks = self.share();
         let _ = self.scope.begun.then(|| self.scope.finish());
         self.graph.family.end_recording(self.then());
-        if trace::contained(|| self.remove_nodes())
-            && let Some(before) = self.before.take()
-        {
+        if !trace::contained(|| self.remove_nodes()) {
+            self.note_captured();
+        } else if let Some(before) = self.before.take() {
             let rest = std::mem::replace(&mut lock(&self.graph.table).rest, before);
             // Outside the lock: it may be the last to have what nobody uses any more.
             drop(rest);

@@ -49,6 +49,7 @@ impl GraphExec {
         let ours = self.family.lock()?;
         let other = !Arc::ptr_eq(&self.family, &graph.family);
         let theirs = other.then(|| graph.family.lock()).transpose()?;
+        graph.order_captured()?;
         // SAFETY: 1: this value owns the executable graph (`GraphExec::raw`), and `&mut self` is the only use of it;
         // the other lives as long as its handle (`CudaGraph::raw`); they are of one context, as was compared, and both
         // families are locked; `info` is a local, which outlives the call.
@@ -62,9 +63,9 @@ impl GraphExec {
         }
         self.context().check(code, "cuGraphExecUpdate", String::new)?;
         // What the driver took over: until here nobody could change it.
-        let share = table.share();
+        let (share, captured) = (table.share(), table.has_captured());
         drop((table, theirs, ours, both));
-        self.replace_all(share);
+        self.take_over(share, captured);
         Ok(())
     }
 }

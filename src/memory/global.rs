@@ -22,8 +22,9 @@ use crate::error::{Error, ErrorKind, GlobalError};
 /// Share it like any other value. It can be passed as `slice(x)` and `slice_mut(x)`.
 ///
 /// It tracks which streams access it, as a [`DeviceBuffer`](crate::DeviceBuffer) does, and later handles continue from
-/// there. A kernel that uses the variable by name in its own source is not tracked: order such kernels against copies
-/// yourself.
+/// there. A kernel that uses the variable by name in its own source is not tracked: a copy to the handle, or another such kernel, on
+/// another stream may run at the same time, and its `safe fn` promises to bear that. Order them yourself, with
+/// [`CudaStream::join`] or an event, or on one stream, if the values matter.
 ///
 /// ```standalone_crate
 /// use cuda_launch::CudaContext;

@@ -275,7 +275,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     /// Driver call: `cuMemPrefetchAsync_v2`, or its first ABI before CUDA 12.2; none for no elements.
     ///
     /// # Errors
-    /// The range is out of bounds, the stream belongs to another context, or any error returned by the driver.
+    /// The range is out of bounds, the stream belongs to another context or is being captured, or any error returned by the driver.
     #[doc(alias = "cuMemPrefetchAsync")]
     pub fn prefetch(
         &self,
@@ -288,6 +288,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         if bytes == 0 {
             return Ok(());
         }
+        stream.refuse_in_capture("cuMemPrefetchAsync")?;
         let mut work = Submission::on(stream);
         work.reads(&self.allocation)?;
         let asked = || format!("{bytes} bytes to {to:?}");
@@ -314,14 +315,15 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
     /// ```
     ///
     /// # Errors
-    /// The stream belongs to another context, or any error returned by the driver. Drivers differ in whether memory may
-    /// be attached to the default stream.
+    /// The stream belongs to another context or is being captured, or any error returned by the driver. Drivers differ in whether
+    /// memory may be attached to the default stream.
     #[doc(alias = "cuStreamAttachMemAsync")]
     pub fn attach(&mut self, stream: &CudaStream, attach: ManagedAttach) -> Result<(), Error> {
         stream.same_context(self.context(), "the managed memory")?;
         if self.address == 0 {
             return Ok(());
         }
+        stream.refuse_in_capture("cuStreamAttachMemAsync")?;
         let mut work = Submission::on(stream);
         work.writes(&self.allocation)?;
         // SAFETY: `address` starts this buffer's managed memory, which is freed after this use of it, as `work` has noted it; 0 stands for

@@ -86,7 +86,8 @@ impl<'a> PrefetchBatch<'a> {
     ///
     /// # Errors
     /// [`Error::is_unsupported`] before CUDA 13.0, [`Error::is_context_mismatch`] if a buffer belongs to another context than the
-    /// stream, or any error returned by the driver, which may have taken some of the ranges.
+    /// stream, [`Error::is_capture_error`] if the stream is being captured, or any error returned by the driver, which may have taken some
+    /// of the ranges.
     pub fn submit(self, stream: &CudaStream) -> Result<(), Error> {
         let Self { mut addresses, mut sizes, places, of } = self;
         let count = places.len();
@@ -96,6 +97,7 @@ impl<'a> PrefetchBatch<'a> {
         for allocation in &of {
             stream.same_context(allocation.context(), "managed memory of the batch")?;
         }
+        stream.refuse_in_capture("cuMemPrefetchBatchAsync")?;
         let mut work = Submission::on(stream);
         for allocation in &of {
             work.reads(allocation)?;

@@ -15,8 +15,8 @@ use crate::error::{Error, ErrorKind, OperationError};
 /// An operation that can be cloned; see [`DeviceOperation::shared`].
 ///
 /// Running the first clone submits the work. Another clone that runs in the meantime waits until it is submitted, and the work that follows
-/// is ordered after it on any stream. (Two shared operations that each run the other's clone in a closure, on two threads,
-/// wait for each other forever.) After an error all others fail with [`OperationError::SharedFailed`].
+/// is ordered after it on any stream. If the first in turn waits for what this thread runs (two shared operations that each run the
+/// other's clone in a closure), this one fails instead of waiting. After an error all others fail with [`OperationError::SharedFailed`].
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, zeroed, zip};
@@ -88,7 +88,12 @@ impl<Op: DeviceOperation, T> Once<Op, T> {
                 State::Running(thread) if *thread == thread::current().id() => {
                     return Err(failed("it needs its own output"));
                 }
-                State::Running(_) => state = self.ran.wait(state).unwrap_or_else(PoisonError::into_inner),
+                State::Running(thread) => {
+                    let Some(_waiting) = Waiting::begin(self.identity(), *thread) else {
+                        return Err(failed("it needs what waits for its own output, on another thread"));
+                    };
+                    state = self.ran.wait(state).unwrap_or_else(PoisonError::into_inner);
+                }
                 State::Done { output, stream } => {
                     let taken = take(output).ok_or_else(|| failed("its output was taken"))?;
                     let earlier = stream.clone();
@@ -120,6 +125,10 @@ impl<Op: DeviceOperation, T> Once<Op, T> {
         taken.ok_or_else(|| failed("its output was taken"))
     }
 
+    fn identity(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
     // What the states hold is dropped outside of the lock but for messages.
     fn state(&self) -> MutexGuard<'_, State<Op, T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -133,6 +142,43 @@ fn after(cx: &ExecutionContext, (earlier, thread): &(CudaStream, ThreadId)) -> R
         return earlier.context().drain();
     }
     cx.stream()?.after(earlier)
+}
+
+/// Who waits for whom: a thread that would wait for itself in the end must not.
+static WAITS: Mutex<Vec<Wait>> = Mutex::new(Vec::new());
+
+/// A thread that waits for an operation which another thread runs.
+struct Wait {
+    waiter: ThreadId,
+    once: usize,
+    runner: ThreadId,
+}
+
+/// A wait of this thread; over when this is dropped.
+struct Waiting;
+
+impl Waiting {
+    /// `None` if `runner`, who runs this, waits for what this thread runs.
+    fn begin(once: usize, runner: ThreadId) -> Option<Self> {
+        let waiter = thread::current().id();
+        let mut waits = WAITS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = runner;
+        while let Some(wait) = waits.iter().find(|wait| wait.waiter == last) {
+            if wait.runner == waiter {
+                return None;
+            }
+            last = wait.runner;
+        }
+        waits.push(Wait { waiter, once, runner });
+        Some(Self)
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let waiter = thread::current().id();
+        WAITS.lock().unwrap_or_else(PoisonError::into_inner).retain(|wait| wait.waiter != waiter);
+    }
 }
 
 /// A run of the operation; its end is told also where it panics.
@@ -152,6 +198,8 @@ impl<Op: DeviceOperation, T> Drop for Ran<'_, Op, T> {
         if let Some(state) = self.state.take() {
             *self.once.state() = state;
         }
+        // Whoever waits for this is not awake yet, and waits for this thread no more.
+        WAITS.lock().unwrap_or_else(PoisonError::into_inner).retain(|wait| wait.once != self.once.identity());
         self.once.ran.notify_all();
     }
 }

@@ -11,6 +11,7 @@ use crate::driver::cache_config::CacheConfig;
 use crate::driver::context::CudaContext;
 use crate::driver::function::CudaFunction;
 use crate::driver::function::attribute::FunctionAttribute;
+use crate::driver::host_call;
 use crate::driver::kernel::{Kernel, driver_text, kernel_name};
 use crate::error::{Error, ErrorKind, KernelNotFound, check};
 use cuda_ptx::nearest;
@@ -54,6 +55,7 @@ impl CudaLibrary {
     /// image.
     #[doc(alias = "cuLibraryGetKernel")]
     pub fn kernel(&self, name: &str) -> Result<LibraryKernel, Error> {
+        host_call::refuse("cuLibraryGetKernel")?;
         let c_name: CString = kernel_name(name)?;
         let mut raw = std::ptr::null_mut();
         // SAFETY: the library is loaded as long as this handle is there (`Loaded::raw`); the name is a `CString`, which ends in NUL; it
@@ -86,6 +88,7 @@ impl CudaLibrary {
     /// [`Error::is_unsupported`] on older drivers, or any error returned by the driver.
     #[doc(alias = "cuLibraryEnumerateKernels")]
     pub fn kernels(&self) -> Result<Vec<LibraryKernel>, Error> {
+        host_call::refuse("cuLibraryEnumerateKernels")?;
         let asked = || self.origin().to_string();
         let mut count = 0;
         // SAFETY: the library is loaded as long as this handle is there (`Loaded::raw`); `count` is a local, which outlives the call.
@@ -173,6 +176,7 @@ impl LibraryKernel {
     /// Any error returned by the driver.
     #[doc(alias = "cuKernelGetParamInfo")]
     pub fn parameter_sizes(&self) -> Result<Vec<usize>, Error> {
+        host_call::refuse("cuKernelGetParamInfo")?;
         let listed = self.library.signatures().get(&self.name).and_then(|s| s.parameters.as_ref());
         let count = if listed.is_none() { self.parameter_count()? } else { None };
         let mut sizes = Vec::new();

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use super::choice::initialise;
 use super::context::CudaContext;
+use super::host_call;
 use super::image::{Image, Signatures};
 use super::jit::slots::Slots;
 use super::jit::{JitOptions, JitReport};
@@ -75,9 +76,10 @@ struct Loaded {
     slots: Slots,
 }
 
-// SAFETY: a CUlibrary and a CUcontext may be used from every thread: of what a driver makes, its documents except
-// graphs alone ("Graph object thread safety"). Nobody follows the pointers of `slots` but the driver; the rest is
-// Send.
+// SAFETY: a CUlibrary may be used from every thread: of what a driver makes, its documents except graphs alone ("Graph object thread
+// safety"). Nobody follows the pointers of `slots` but the driver; the rest is Send.
+unsafe impl Send for Loaded {}
+// SAFETY: as above, and so may a CUcontext; the rest is Send.
 unsafe impl Send for LibraryInner {}
 // SAFETY: as above; what is changed through a shared reference is behind a lock or in a `OnceLock`, and the rest is
 // Sync.
@@ -258,6 +260,7 @@ impl CudaLibrary {
     /// [`GlobalError::NotFound`] if there is none.
     #[doc(alias = "cuLibraryGetManaged")]
     pub fn raw_managed(&self, name: &str) -> Result<(u64, usize), Error> {
+        host_call::refuse("cuLibraryGetManaged")?;
         let c_name = kernel_name(name)?;
         let (mut address, mut bytes) = (0, 0);
         // SAFETY: the library is loaded as long as this handle is there (`Loaded::raw`); the name is a `CString`, which ends in NUL; it
@@ -305,6 +308,7 @@ impl CudaLibrary {
     /// `CUDA_ERROR_NOT_FOUND` if there is none, or the device does not support unified function pointers.
     #[doc(alias = "cuLibraryGetUnifiedFunction")]
     pub fn unified_function(&self, name: &str) -> Result<*mut c_void, Error> {
+        host_call::refuse("cuLibraryGetUnifiedFunction")?;
         let c_name = kernel_name(name)?;
         let mut pointer = std::ptr::null_mut();
         // SAFETY: the library is loaded as long as this handle is there (`Loaded::raw`); the name is a `CString`, which ends in NUL; it
@@ -379,6 +383,10 @@ impl CudaLibrary {
 
 impl Loaded {
     fn unload(&mut self, origin: &str) -> Result<(), Error> {
+        if !self.raw.is_null() {
+            // Still loaded: the drop that follows passes it on.
+            host_call::refuse("cuLibraryUnload")?;
+        }
         let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
         let owned = (self.preserved.take(), std::mem::take(&mut self.slots));
         let owned = ManuallyDrop::new(owned);
@@ -395,6 +403,15 @@ impl Loaded {
 
 impl Drop for Loaded {
     fn drop(&mut self) {
+        if !self.raw.is_null() && host_call::is_running() {
+            let rest = Self {
+                raw: std::mem::replace(&mut self.raw, std::ptr::null_mut()),
+                driver: self.driver.clone(),
+                preserved: self.preserved.take(),
+                slots: std::mem::take(&mut self.slots),
+            };
+            return host_call::outside(move || drop(rest));
+        }
         // Nobody can be told here; `close` tells.
         let _ = self.unload("");
     }

@@ -10,7 +10,7 @@ use cuda_driver_sys::{
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use crate::driver::CudaContext;
+use crate::driver::{CudaContext, host_call};
 use crate::error::{Error, failed};
 use crate::memory::aligned::{OF_DEVICE, aligned};
 use crate::memory::allocation::{Allocation, Origin};
@@ -59,7 +59,7 @@ pub struct ExternalMemory {
 
 #[derive(Debug)]
 struct Imported {
-    /// Lives as long as this, which destroys it at its own end.
+    /// Lives as long as this, which destroys it at its own end; null once another value has it for that.
     raw: CUexternalMemory,
     bytes: usize,
     context: CudaContext,
@@ -185,6 +185,14 @@ impl ExternalMemory {
 
 impl Drop for Imported {
     fn drop(&mut self) {
+        if self.raw.is_null() {
+            return;
+        }
+        if host_call::is_running() {
+            let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
+            let rest = Self { raw, context: self.context.clone(), bytes: self.bytes };
+            return host_call::outside(move || drop(rest));
+        }
         // SAFETY: this value owned it, and destroys it once, at its end. No mapped range of it is left, as each holds a
         // handle, and is freed after the work that uses it: other work does not.
         let _ = self.context.give_back("cuDestroyExternalMemory", String::new, |driver| unsafe {

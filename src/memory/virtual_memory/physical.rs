@@ -4,12 +4,12 @@
 
 use cuda_driver_sys::{
     CUmemAllocationGranularity_flags as G, CUmemAllocationHandleType, CUmemAllocationProp,
-    CUmemAllocationProp_allocFlags, CUmemAllocationType, CUmemGenericAllocationHandle,
+    CUmemAllocationProp_allocFlags, CUmemAllocationType, CUmemGenericAllocationHandle, Driver,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::driver::CudaContext;
+use crate::driver::{CudaContext, host_call};
 use crate::error::{AliasedMemory, Error, ErrorKind, MappingError, failed};
 use crate::memory::location::MemoryLocation;
 use crate::memory::os_handle::{OsHandle, OsHandleKinds};
@@ -258,12 +258,14 @@ impl PhysicalAllocation {
 
 impl Drop for PhysicalInner {
     fn drop(&mut self) {
+        let (context, handle) = (self.context.clone(), self.handle);
         // Nobody can be told here. Mappings keep the memory.
-        // SAFETY: this value owned the handle, and releases it once; no claim, mapping or binding is left, as each
-        // holds a handle of this crate.
-        let _ = self
-            .context
-            .give_back("cuMemRelease", String::new, |driver| unsafe { driver.cuMemRelease(self.handle) });
+        host_call::outside(move || {
+            // SAFETY: this value owned the handle, and this alone releases it, once; no claim, mapping or binding is left, as each holds
+            // a handle of this crate.
+            let release = |driver: &Driver| unsafe { driver.cuMemRelease(handle) };
+            let _ = context.give_back("cuMemRelease", String::new, release);
+        });
     }
 }
 
@@ -320,10 +322,13 @@ impl VirtualReservation {
 
 impl Drop for ReservationInner {
     fn drop(&mut self) {
+        let (context, address, bytes) = (self.context.clone(), self.address, self.bytes);
         // Nobody can be told here. No mapping is left: each holds a handle.
-        // SAFETY: this value owned the whole reservation, and gives it back once; nothing is mapped there, as each mapping holds a handle.
-        let _ = self.context.give_back("cuMemAddressFree", String::new, |driver| unsafe {
-            driver.cuMemAddressFree(self.address, self.bytes)
+        host_call::outside(move || {
+            // SAFETY: this value owned the whole reservation, and this alone gives it back, once; nothing is mapped there, as each mapping
+            // holds a handle.
+            let free = |driver: &Driver| unsafe { driver.cuMemAddressFree(address, bytes) };
+            let _ = context.give_back("cuMemAddressFree", String::new, free);
         });
     }
 }

@@ -128,11 +128,11 @@ fn moves_of_managed_memory_are_refused_and_the_capture_survives() {
     let mut managed = ManagedBuffer::<u32>::zeroed(&gpu.stream, N, ManagedAttach::Global).unwrap();
     for mode in [CaptureMode::Global, LOCAL, CaptureMode::Relaxed] {
         let graph = CudaGraph::capture(&gpu.ctx, mode, |stream| {
-            not_in_capture(managed.prefetch(stream, .., MemoryLocation::Host), "cuMemPrefetchAsync");
-            not_in_capture(managed.attach(stream, ManagedAttach::Global), "cuStreamAttachMemAsync");
+            refused_in_capture(managed.prefetch(stream, .., MemoryLocation::Host), "cuMemPrefetchAsync");
+            refused_in_capture(managed.attach(stream, ManagedAttach::Global), "cuStreamAttachMemAsync");
             let mut batch = PrefetchBatch::new();
             batch.push(&managed, .., MemoryLocation::Host)?;
-            not_in_capture(batch.submit(stream), "cuMemPrefetchBatchAsync");
+            refused_in_capture(batch.submit(stream), "cuMemPrefetchBatchAsync");
             gpu.fill(stream, &mut x, 5)
         });
         gpu.run(&graph.unwrap());

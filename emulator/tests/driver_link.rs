@@ -264,22 +264,6 @@ fn objects_and_libraries_are_linked() {
     }
 }
 
-/// What is cut out leaves the rest where it is, whatever its comments are written in.
-#[test]
-fn functions_behind_comments_in_other_scripts_are_cut_out() {
-    let (cuda, _) = with_own_context();
-    let dead =
-        |name: &str, comment: &str| format!(".func {name}()\n{{ // {comment}\ncall missing, ();\nret; }}\n");
-    let text = format!(
-        "{HEAD}.extern .func missing();\n{}{}.visible .entry k() {{ ret; }}",
-        dead("first", "\u{e9}\u{20ac}\u{1f680}"),
-        dead("second", "\u{440}\u{443}\u{441}")
-    );
-    let module = linked(&cuda, &[(PTX, text.as_bytes())]);
-    let k = support::function(&cuda, module, "k");
-    ok(launch(&cuda, k, null_mut(), &mut []));
-}
-
 /// As the linker of driver 580 says it: all that is missing of what kernels reach, and nothing else (an H200, 2026-11-29).
 #[test]
 fn all_that_is_missing_is_told() {

@@ -213,6 +213,59 @@ fn a_driver_is_as_old_as_small_and_as_poor_as_it_is_told() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+/// In `atexit` functions and destructors, a program has the context that it made current.
+#[test]
+fn the_context_stays_current_up_to_the_end_of_the_program() {
+    let folder = scratch("harness-current");
+    if emulator_library().is_none() {
+        return;
+    }
+    let source = r#"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#define CALL(name, ...) ((int (*)())dlsym(cuda, #name))(__VA_ARGS__)
+static void *cuda, *context;
+static void look(const char *where)
+{
+    void *now = 0;
+    unsigned long long memory = 0;
+    int code = CALL(cuCtxGetCurrent, &now);
+    printf("%s %d %d", where, code, now == context && now != 0);
+    printf(" %d", CALL(cuMemAlloc_v2, &memory, (size_t)16));
+    printf(" %d", CALL(cuMemsetD8_v2_ptds, memory, 1, (size_t)16));
+    printf(" %d", CALL(cuStreamSynchronize_ptsz, (void *)0));
+    printf(" %d\n", CALL(cuMemFree_v2, memory));
+}
+static void at_exit(void) { look("atexit"); }
+static __attribute__((destructor)) void at_the_end(void)
+{
+    look("destructor");
+    CALL(cuCtxSetCurrent, (void *)0);
+    CALL(cuCtxSetCurrent, context);
+    look("set");
+    CALL(cuDevicePrimaryCtxRelease_v2, 0);
+}
+int main(void)
+{
+    cuda = dlopen("libcuda.so.1", RTLD_NOW);
+    CALL(cuInit, 0);
+    CALL(cuDevicePrimaryCtxRetain, &context, 0);
+    CALL(cuCtxSetCurrent, context);
+    atexit(at_exit);
+    look("main");
+    return 0;
+}
+"#;
+    let Some(program) = compiled(&folder, "current", source, &[]) else { return };
+    let run = harness(&["--leaks"], &[program.to_str().unwrap()]);
+    let lines: String =
+        ["main", "atexit", "destructor", "set"].map(|place| format!("{place} 0 1 0 0 0 0\n")).concat();
+    assert_eq!((run.code, run.out), (0, lines), "{}", run.err);
+    assert!(run.err.contains("0 live, 0 mistakes"), "{}", run.err);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 #[test]
 fn calls_are_written_down_and_checks_are_asked_for() {
     let folder = scratch("harness-log");

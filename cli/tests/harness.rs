@@ -266,6 +266,57 @@ int main(void)
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+/// A forked process has none of what its parent made: only the parent has leaks, and only of what it forgets itself.
+#[test]
+fn a_forked_process_leaks_nothing_of_its_parent() {
+    let folder = scratch("harness-fork");
+    if emulator_library().is_none() {
+        return;
+    }
+    let source = r#"
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define CALL(name, ...) ((int (*)())dlsym(cuda, #name))(__VA_ARGS__)
+int main(int count, char **words)
+{
+    void *cuda = dlopen("libcuda.so.1", RTLD_NOW), *context;
+    unsigned long long memory;
+    /* Before the first call the child is a process of its own. */
+    int is_early = count > 1 && fork() == 0;
+    if (!is_early)
+        wait(0);
+    (void)words;
+    CALL(cuInit, 0);
+    CALL(cuDevicePrimaryCtxRetain, &context, 0);
+    CALL(cuCtxSetCurrent, context);
+    CALL(cuMemAlloc_v2, &memory, (size_t)64);
+    if (is_early)
+        exit(0);
+    if (fork() == 0)
+        exit(0);
+    wait(0);
+    CALL(cuMemFree_v2, memory);
+    CALL(cuDevicePrimaryCtxRelease_v2, 0);
+    return 0;
+}
+"#;
+    let Some(program) = compiled(&folder, "forks", source, &[]) else { return };
+    let program = program.to_str().unwrap();
+    let run = harness(&["--leaks"], &[program]);
+    assert!(
+        run.code == 0 && run.err.matches("mistakes").count() == 1 && run.says("0 live, 0 mistakes"),
+        "{}",
+        run.err
+    );
+    let run = harness(&["--leaks"], &[program, "early"]);
+    let (own, parents) =
+        (run.err.matches("2 live, 0 mistakes").count(), run.err.matches("0 live, 0 mistakes").count());
+    assert_eq!((run.code, own, parents), (0, 1, 1), "{}", run.err);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 #[test]
 fn calls_are_written_down_and_checks_are_asked_for() {
     let folder = scratch("harness-log");

@@ -318,6 +318,27 @@ int main(int count, char **words)
 }
 
 #[test]
+fn a_log_that_lacks_calls_is_an_error() {
+    let folder = scratch("harness-full");
+    let Some(program) = program(&folder) else { return };
+    let program = [program.to_str().unwrap()];
+    let run = harness(&["--log", "/dev/full"], &program);
+    assert!(run.code == 3 && run.says("cannot write /dev/full"), "{}: {}", run.code, run.err);
+    assert_eq!(run.err.matches("/dev/full").count(), 1, "{}", run.err);
+    // The program's own failure comes first.
+    let run = harness(&["--log", "/dev/full", "--fail", "cuMemAlloc"], &program);
+    assert!(run.code == 231 && run.says("cannot write /dev/full"), "{}: {}", run.code, run.err);
+    // Without the tool, the library says it.
+    let mut command = Command::new(program[0]);
+    let library = folder.join("libcuda.so.1");
+    std::os::unix::fs::symlink(emulator_library().unwrap(), library).unwrap();
+    command.env("LD_LIBRARY_PATH", &folder).env("CUDA_LAUNCH_HARNESS_LOG", "/dev/full");
+    let run = finished(&command.output().unwrap());
+    assert!(run.code == 0 && run.says("cuda-harness: the log /dev/full lacks calls"), "{}", run.err);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn calls_are_written_down_and_checks_are_asked_for() {
     let folder = scratch("harness-log");
     let Some(program) = program(&folder) else { return };

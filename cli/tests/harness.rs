@@ -453,6 +453,7 @@ fn what_cannot_be_understood_starts_nothing() {
         (["--fail", "cuMemAlloc:2:NO_SUCH_CODE"], "--fail"),
         (["--fail", "cuMemAlloc:1:2:3"], "NAME:N:CODE"),
         (["--fail", "cuNoSuchFunction"], "cuNoSuchFunction"),
+        (["--fail", "cuMemAloc"], "did you mean `cuMemAlloc`?"),
         (["--hide", "cuNoSuchFunction"], "cuNoSuchFunction"),
         (["--memory", "much"], "--memory"),
         (["--as-of", "new"], "--as-of"),

@@ -230,6 +230,24 @@ fn prototypes_have_to_match() {
     );
 }
 
+/// Of a library, only what is linked is compared.
+#[test]
+fn prototypes_of_libraries_have_to_match() {
+    let (cuda, _) = with_own_context();
+    let wrong = fatbin_of(1, format!("{HEAD}.visible .func f(.param .b64 x) {{ ret; }}").as_bytes());
+    let library = archive("f.o", &[&wrong]);
+    let other = ".visible .entry k() { ret; }".to_owned();
+    for (text, code) in
+        [(other, CUresult::SUCCESS), (caller(".param .b32 x"), CUresult::CUDA_ERROR_INVALID_SOURCE)]
+    {
+        let state = create(&cuda);
+        ok(add(&cuda, state, CUjitInputType::CU_JIT_INPUT_LIBRARY, &library));
+        ok(add(&cuda, state, PTX, format!("{HEAD}{text}").as_bytes()));
+        assert_eq!((complete(&cuda, state).0, complete(&cuda, state).0), (code, code), "{text}");
+        ok(unsafe { cuda.cuLinkDestroy(state) });
+    }
+}
+
 /// As an H200 with driver 580 answers.
 #[test]
 fn sizes_and_spaces_of_variables_have_to_match() {

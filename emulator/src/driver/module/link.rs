@@ -84,10 +84,10 @@ fn add_data(
     }
     // A size that is none of the program's data: there is no memory for so much.
     let mut bytes: Vec<u8> = Vec::new();
-    if isize::try_from(size).is_err() || bytes.try_reserve_exact(size).is_err() {
+    if bytes.try_reserve_exact(size).is_err() {
         return Err(INVALID_VALUE);
     }
-    // SAFETY: the data is not null and by C1 has `size` bytes in one allocation, at most `isize::MAX`, as was compared, which are set, by C2, and which
+    // SAFETY: the data is not null and by C1 has `size` bytes in one allocation, at most `isize::MAX`, as a vector has room for them, which are set, by C2, and which
     // nobody writes during the call, by C4. Bytes need no alignment; the slice is copied here and now.
     bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(data.cast::<u8>(), size) });
     link.add(kind, bytes, name.required().unwrap_or("<unnamed>"))
@@ -133,6 +133,7 @@ impl Link {
         let mut names = lock(&self.names);
         parts
             .iter()
+            .filter(|part| !part.stands_in)
             .try_for_each(|part| names.add(part))
             .map_err(|log| Refusal::new(MISMATCH, self.failed.get_or_init(|| log).clone()))
     }
@@ -144,7 +145,9 @@ impl Link {
         let added = texts(kind, &bytes)
             .and_then(|texts| texts.iter().try_for_each(|text| check(text)).map(|()| texts));
         let of_library = kind == CUjitInputType::CU_JIT_INPUT_LIBRARY;
-        let part = |text| Part { name: name.to_owned(), text, of_library };
+        let is_archive = of_library || kind == CUjitInputType::CU_JIT_INPUT_OBJECT;
+        let stands_in = is_archive && archive::is_device_runtime(&bytes);
+        let part = |text| Part { name: name.to_owned(), text, of_library, stands_in };
         let parts = added.map(|texts| texts.into_iter().map(part).collect::<Vec<_>>());
         let compared = parts.and_then(|parts| match of_library {
             true => self.check_failed().map(|()| parts),

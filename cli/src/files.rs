@@ -70,6 +70,12 @@ pub(crate) fn try_to_replace(path: &Path) -> Result<(), Failure> {
     made.map_err(|error| Failure::io(FileOperation::Write, &beside, &error))
 }
 
+/// Says that a log lacks calls, by the system's number of the first error.
+pub(crate) fn say_lost(log: &Path, number: i32) {
+    let failure = Failure::io(FileOperation::Write, log, &io::Error::from_raw_os_error(number));
+    anstream::eprint!("{}", crate::output::Outcome::from(failure).text);
+}
+
 /// A folder for what a program that is started finds; gone at the end.
 pub(crate) struct Folder(PathBuf);
 

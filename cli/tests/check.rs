@@ -176,6 +176,68 @@ fn a_process_that_is_checked_is_counted_and_its_end() {
     assert_eq!((&answer["processes"], &answer["processes_ended"]), (&1.into(), &1.into()));
 }
 
+/// A process that a signal ended has not told how many calls it made.
+#[test]
+fn the_calls_of_a_process_that_was_ended_early_are_not_known() {
+    let Some(programs) = Programs::new("check-ended") else { return };
+    let program = programs.compile("cost", false);
+    let command = [Path::new("sh"), Path::new("-c"), Path::new("\"$0\"; kill -9 $$"), &program];
+    let (run, answer) = programs.check(&[], &command);
+    assert_eq!((run.code, &answer["processes_ended"]), (137, &1.into()), "{}", run.err);
+    assert!(answer["calls"].as_u64().is_some_and(|calls| calls > 0), "{answer}");
+    let source =
+        "#include <signal.h>\n#include \"driver.h\"\nint main(void) { cuInit(0); return raise(SIGKILL); }\n";
+    let file = programs.folder.join("ended.c");
+    std::fs::write(&file, source).unwrap();
+    let program = programs.folder.join("ended");
+    let mut cc = Command::new("cc");
+    cc.arg("-I")
+        .arg(root().join("cli/tests/check"))
+        .arg(&file)
+        .arg("-o")
+        .arg(&program)
+        .arg("-L")
+        .arg(&programs.folder);
+    assert!(cc.arg("-l:libcuda.so.1").status().unwrap().success());
+    let (run, answer) = programs.check(&[], &[&program]);
+    assert_eq!(
+        (run.code, &answer["processes"], &answer["processes_ended"]),
+        (137, &1.into(), &0.into()),
+        "{}",
+        run.err
+    );
+    assert!(answer["calls"].is_null(), "{answer}");
+}
+
+#[test]
+fn a_log_that_lacks_calls_is_an_error() {
+    let Some(programs) = Programs::new("check-full") else { return };
+    let program = programs.compile("cost", false);
+    let run = programs.run(&["check", "--log", "/dev/full"], &[program.to_str().unwrap()]);
+    assert!(run.code == 3 && run.says("cannot write /dev/full"), "{}: {}", run.code, run.err);
+    assert_eq!(run.err.matches("/dev/full").count(), 1, "{}", run.err);
+}
+
+#[test]
+fn what_is_no_driver_is_refused_before_the_program_starts() {
+    let Some(programs) = Programs::new("check-no-driver") else { return };
+    let text = programs.folder.join("text");
+    std::fs::write(&text, "no library").unwrap();
+    for file in ["/bin/true", "/no/such/file", text.to_str().unwrap()] {
+        let mut command = tool();
+        command.args(["check", "--driver", file, "--recorder"]).arg(&programs.recorder);
+        let run = finished(&command.args(["--", "echo", "started"]).output().unwrap());
+        assert_eq!((run.code, run.out.as_str()), (4, ""), "{}", run.err);
+        assert!(run.says(file), "{}", run.err);
+    }
+    // A library, but no driver.
+    let library = programs.compile_runtime("stand_in", &["-shared", "-fPIC"]);
+    let mut command = tool();
+    command.args(["check", "--driver"]).arg(library).arg("--recorder").arg(&programs.recorder);
+    let run = finished(&command.args(["--", "echo", "started"]).output().unwrap());
+    assert!(run.code == 4 && run.says("it is not a CUDA driver"), "{}: {}", run.code, run.err);
+}
+
 /// By the first ABI, on a thread's own stream, into a graph, and by functions that the driver hands out.
 #[test]
 fn a_capture_is_seen_whichever_function_begins_it() {

@@ -73,8 +73,8 @@ fn files_go_in_and_out() {
 fn what_does_not_fit_is_refused() {
     let counted = "--block 32 --grid 1 --arg out:u32:32";
     for (global, words) in [
-        ("countr=7", "the file does not say the type"),
-        ("countr=u32:7", "no variable \"countr\""),
+        ("countr=7", "has no variable `countr`; it has "),
+        ("countr=u32:7", "has no variable `countr`; it has "),
         ("coefficients=1,2", "write coefficients=TYPE:DATA"),
         ("coefficients=f32:1,2", "variable `coefficients` has 16 bytes, the data of f32 8 bytes"),
         ("coefficients=hex:00", "variable `coefficients` has 16 bytes, the data 1 byte"),

@@ -153,50 +153,6 @@ fn a_capture_that_is_left_open_is_reported() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// A static destructor, and a function for the end, which were there before the driver was used, give back what they hold.
-#[test]
-fn what_a_program_gives_back_at_its_very_end_is_no_leak() {
-    let folder = scratch("harness-end");
-    if emulator_library().is_none() {
-        return;
-    }
-    let source = r#"
-#include <dlfcn.h>
-#include <stdlib.h>
-static unsigned long long a, b;
-static void *cuda;
-static void give(unsigned long long memory) { ((int (*)(unsigned long long))dlsym(cuda, "cuMemFree_v2"))(memory); }
-static void at_exit(void) { give(a); }
-static __attribute__((destructor)) void at_the_end(void)
-{
-    if (!getenv("FORGETS"))
-        give(b);
-    ((int (*)(int))dlsym(cuda, "cuDevicePrimaryCtxRelease_v2"))(0);
-}
-int main(void)
-{
-    void *context;
-    atexit(at_exit);
-    cuda = dlopen("libcuda.so.1", RTLD_NOW);
-    ((int (*)(unsigned))dlsym(cuda, "cuInit"))(0);
-    ((int (*)(void **, int))dlsym(cuda, "cuDevicePrimaryCtxRetain"))(&context, 0);
-    ((int (*)(void *))dlsym(cuda, "cuCtxSetCurrent"))(context);
-    int (*allocate)(unsigned long long *, size_t) = (int (*)(unsigned long long *, size_t))dlsym(cuda, "cuMemAlloc_v2");
-    return allocate(&a, 64) || allocate(&b, 64);
-}
-"#;
-    let Some(program) = compiled(&folder, "late", source, &[]) else { return };
-    let program = program.to_str().unwrap();
-    let run = harness(&["--leaks"], &[program]);
-    assert!(run.code == 0 && run.says("cuda-harness: 0 live, 0 mistakes"), "{}", run.err);
-    let run = harness(&["--leaks"], &["env", "FORGETS=1", program]);
-    assert!(run.code == 0 && run.says("cuda-harness: 1 live, 0 mistakes"), "{}", run.err);
-    // Of the program, not of what it was started by.
-    let run = harness(&["--memory", "1M"], &["env", "CUDA_LAUNCH_HARNESS_LEAKS=0", program]);
-    assert!(run.code == 0 && !run.says("live"), "{}", run.err);
-    std::fs::remove_dir_all(folder).unwrap();
-}
-
 #[test]
 fn a_driver_is_as_old_as_small_and_as_poor_as_it_is_told() {
     let folder = scratch("harness-driver");
@@ -210,6 +166,27 @@ fn a_driver_is_as_old_as_small_and_as_poor_as_it_is_told() {
     assert_eq!(poor.code, 36, "CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER: {}", poor.err);
     let none = harness(&["--devices", "0"], &program);
     assert_eq!(none.code, 100, "CUDA_ERROR_NO_DEVICE: {}", none.err);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_log_that_lacks_calls_is_an_error() {
+    let folder = scratch("harness-full");
+    let Some(program) = program(&folder) else { return };
+    let program = [program.to_str().unwrap()];
+    let run = harness(&["--log", "/dev/full"], &program);
+    assert!(run.code == 3 && run.says("cannot write /dev/full"), "{}: {}", run.code, run.err);
+    assert_eq!(run.err.matches("/dev/full").count(), 1, "{}", run.err);
+    // The program's own failure comes first.
+    let run = harness(&["--log", "/dev/full", "--fail", "cuMemAlloc"], &program);
+    assert!(run.code == 231 && run.says("cannot write /dev/full"), "{}: {}", run.code, run.err);
+    // Without the tool, the library says it.
+    let mut command = Command::new(program[0]);
+    let library = folder.join("libcuda.so.1");
+    std::os::unix::fs::symlink(emulator_library().unwrap(), library).unwrap();
+    command.env("LD_LIBRARY_PATH", &folder).env("CUDA_LAUNCH_HARNESS_LOG", "/dev/full");
+    let run = finished(&command.output().unwrap());
+    assert!(run.code == 0 && run.says("cuda-harness: the log /dev/full lacks calls"), "{}", run.err);
     std::fs::remove_dir_all(folder).unwrap();
 }
 
@@ -328,6 +305,7 @@ fn what_cannot_be_understood_starts_nothing() {
         (["--fail", "cuMemAlloc:2:NO_SUCH_CODE"], "--fail"),
         (["--fail", "cuMemAlloc:1:2:3"], "NAME:N:CODE"),
         (["--fail", "cuNoSuchFunction"], "cuNoSuchFunction"),
+        (["--fail", "cuMemAloc"], "did you mean `cuMemAlloc`?"),
         (["--hide", "cuNoSuchFunction"], "cuNoSuchFunction"),
         (["--memory", "much"], "--memory"),
         (["--as-of", "new"], "--as-of"),

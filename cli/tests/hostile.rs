@@ -87,6 +87,28 @@ fn names_do_nothing_to_a_terminal_or_to_source() {
     }
 }
 
+/// Compilers make PTX of tens of megabytes, which drivers load.
+#[test]
+fn large_ptx_is_read_up_to_a_limit() {
+    let folder = scratch("hostile-large");
+    let file = folder.join("large.ptx");
+    for (megabytes, is_read) in [(20, true), (64, false)] {
+        let line = format!("// {}\n", "x".repeat(1020));
+        let text = format!(
+            "{}.version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() {{ ret; }}\n",
+            line.repeat(megabytes << 10)
+        );
+        std::fs::write(&file, text).unwrap();
+        let found = run(&["inspect", file.to_str().unwrap()]);
+        if is_read {
+            assert!(found.code == 0 && found.out.contains('k'), "{}", found.err);
+        } else {
+            assert!(found.code == 3 && found.says("over the limit of 67108864"), "{}", found.err);
+        }
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 #[test]
 fn many_kernels_take_no_longer_than_their_length() {
     let kernels: String = (0..20_000)

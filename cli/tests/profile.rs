@@ -70,6 +70,28 @@ fn lines_of_the_source_are_told_where_the_image_names_them() {
     assert!(text.code == 0 && text.out.contains("bank conflicts") && text.out.contains(file), "{}", text.out);
 }
 
+/// A source may be in an older encoding than UTF-8.
+#[test]
+fn a_source_that_is_not_utf8_is_shown() {
+    let folder = scratch("profile-latin");
+    let kernels = root().join("tests/kernels");
+    let image = folder.join("transpose.ptx");
+    std::fs::copy(kernels.join("lineinfo/transpose.ptx"), &image).unwrap();
+    let source = [&b"// \xfcber\n"[..], b"the second line\n"].concat();
+    let lines: Vec<u8> = (0..200)
+        .flat_map(|number: u32| [&source[..], format!("line {number}\n").as_bytes()].concat())
+        .collect();
+    std::fs::write(folder.join("transpose.cu"), lines).unwrap();
+    let (code, answer) = json(&transpose(image.to_str().unwrap(), &[]));
+    let texts: Vec<&str> =
+        answer["lines"].as_array().unwrap().iter().filter_map(|line| line["text"].as_str()).collect();
+    assert!(
+        code == 0 && texts.contains(&"// \u{fffd}ber") && texts.contains(&"the second line"),
+        "{texts:?}"
+    );
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 #[test]
 fn a_page_and_a_report_of_coverage_are_written() {
     let folder = scratch("profile");

@@ -472,6 +472,35 @@ fn the_launch_that_is_asked_for_is_recorded() {
     }
 }
 
+/// What is said of a launch that had not ended is true, and a time limit has it recorded.
+#[test]
+#[cfg(unix)]
+fn a_launch_that_does_not_end_is_named() {
+    let Some(recorder) = recorder() else { return };
+    let folder = Folder::new("record-unended");
+    let spin = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry spin() { more: bra more; }";
+    let main = "    BEGIN(\"spin\")\n    extern unsigned alarm(unsigned);\n    alarm(1);\n    LAUNCH(1, (void *)0);\n    OK(cuCtxSynchronize);\n    return 0;";
+    let Some(program) = folder.program("spins", spin, main) else { return };
+    let program = [program.to_str().unwrap()];
+    let record = |kernel: &str, limit: &str| {
+        let mut command = tool();
+        command.env("CUDA_LAUNCH_EMULATOR_TIMEOUT", limit);
+        command.args(["record", "--driver", "emulator", "--kernel", kernel, "--recorder"]).arg(&recorder);
+        finished(&command.arg("-o").arg(folder.file()).arg("--").args(program).output().unwrap())
+    };
+    let run = record("*", "100");
+    assert_eq!(run.code, 142, "{}", run.err);
+    assert!(run.says("the launch of `spin` had begun, and the process was ended before"), "{}", run.err);
+    assert!(!run.says("no such launch") && !run.says("launched nothing"), "{}", run.err);
+    let run = record("other", "100");
+    assert!(run.says("the process was ended before the launch"), "{}", run.err);
+    assert!(!run.says("no such launch") && !run.says("launched nothing"), "{}", run.err);
+    assert!(!folder.file().exists());
+    let run = record("*", "0.2");
+    assert!(run.says("the launch failed with CUDA_ERROR_LAUNCH_TIMEOUT"), "{}", run.err);
+    assert!(folder.file().exists());
+}
+
 #[test]
 fn files_that_are_no_recordings_are_refused() {
     let folder = Folder::new("record-refused");

@@ -110,7 +110,10 @@ fn inputs_that_are_none() {
             cuda.cuLinkAddData(state, PTX, data, size, null(), 0, null_mut(), null_mut())
         };
         assert_eq!(add(null_mut(), 5), CUresult::CUDA_ERROR_INVALID_VALUE);
-        assert_eq!(add(c"x".as_ptr().cast_mut().cast(), 0), CUresult::CUDA_ERROR_INVALID_VALUE);
+        // No data has so many bytes.
+        for size in [0, isize::MAX.unsigned_abs(), usize::MAX, usize::MAX / 2 + 1] {
+            assert_eq!(add(c"x".as_ptr().cast_mut().cast(), size), CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
         let file = cuda.cuLinkAddFile(state, PTX, c"no/such/file".as_ptr(), 0, null_mut(), null_mut());
         assert_eq!(file, CUresult::CUDA_ERROR_FILE_NOT_FOUND);
         assert_eq!(
@@ -149,6 +152,135 @@ fn logs_are_written_as_long_as_the_link_lasts() {
     assert_eq!(text(&log), "error   : Multiple definition of 'x' in 'it', first defined in 'it'");
     assert_eq!(values[1].addr(), text(&log).len());
     ok(unsafe { cuda.cuLinkDestroy(state) });
+}
+
+/// A link of these parts, each with a name, up to the first that is refused: what `cuLinkComplete` answers then, and the log of the refusal.
+fn link_of(cuda: &Driver, parts: &[&str]) -> (CUresult, String) {
+    let mut log = vec![0_u8; 1000];
+    let mut ids = [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+    let mut values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), without_provenance_mut(log.len())];
+    let mut state = null_mut();
+    ok(unsafe { cuda.cuLinkCreate(2, ids.as_mut_ptr(), values.as_mut_ptr(), &mut state) });
+    let mut refused = CUresult::SUCCESS;
+    for (part, name) in parts.iter().zip([c"a", c"b", c"c"]) {
+        let text = format!("{HEAD}{part}");
+        let data = text.as_ptr().cast_mut().cast();
+        let added = unsafe {
+            cuda.cuLinkAddData(state, PTX, data, text.len(), name.as_ptr(), 0, null_mut(), null_mut())
+        };
+        // Nothing can be added after that.
+        assert!(refused == CUresult::SUCCESS || added == refused, "{part}");
+        refused = added;
+    }
+    let code = complete(cuda, state).0;
+    assert!(refused == CUresult::SUCCESS || code == refused, "{parts:?}");
+    ok(unsafe { cuda.cuLinkDestroy(state) });
+    let text = log.split(|byte| *byte == 0).next().unwrap_or_default();
+    (code, String::from_utf8_lossy(text).into_owned())
+}
+
+fn caller(parameter: &str) -> String {
+    format!(".extern .func f({parameter});\n.visible .entry k() {{ {{ {parameter}; call f, (x); }} ret; }}")
+}
+
+/// As an H200 with driver 580 answers.
+#[test]
+fn prototypes_have_to_match() {
+    let (cuda, _) = with_own_context();
+    for (declared, defined, is_taken) in [
+        (".param .b32 x", ".param .b32 other", true),
+        (".param .b32 x", ".param .u32 x", true),
+        (".param .b64 x", ".param .s64 x", true),
+        (".param .b16 x", ".param .f16 x", true),
+        (".param .b8 x[1]", ".param .b8 x", true),
+        (".param .align 4 .b8 x[8]", ".param .align 8 .b8 x[8]", true),
+        (".param .b32 x", ".param .b64 x", false),
+        (".param .b32 x", ".param .f32 x", false),
+        (".param .u64 x", ".param .f64 x", false),
+        (".param .b32 x", ".param .b32 x, .param .b32 y", false),
+        (".param .align 8 .b8 x[8]", ".param .b64 x", false),
+        (".param .align 8 .b8 x[8]", ".param .align 8 .b8 x[16]", false),
+        (".param .align 4 .b32 x[2]", ".param .align 4 .b8 x[8]", false),
+    ] {
+        for linkage in [".visible", ".weak"] {
+            let (user, definition) = (caller(declared), format!("{linkage} .func f({defined}) {{ ret; }}"));
+            for parts in [[&user, &definition], [&definition, &user]] {
+                let (code, log) = link_of(&cuda, &parts.map(String::as_str));
+                let wanted = if is_taken { CUresult::SUCCESS } else { CUresult::CUDA_ERROR_INVALID_SOURCE };
+                assert_eq!(code, wanted, "{declared}, {defined}: {log}");
+            }
+        }
+    }
+    let (user, with_a_result) =
+        (caller(".param .b32 x"), ".visible .func (.param .b32 r) f(.param .b32 x) { ret; }");
+    let (code, log) = link_of(&cuda, &[&user, with_a_result, ".visible .entry l() { ret; }"]);
+    assert_eq!(code, CUresult::CUDA_ERROR_INVALID_SOURCE);
+    let line = "error   : Prototype doesn't match for 'f' in 'b', first defined in 'b': (.b32) f(.b32) there, f(.b32) in 'a'";
+    assert_eq!(log, line);
+    // What is declared and not used is not compared, but what only has its address taken is.
+    let unused = ".extern .func f(.param .b32 x);\n.visible .entry k() { ret; }";
+    assert_eq!(link_of(&cuda, &[unused, with_a_result]).0, CUresult::SUCCESS);
+    let address = unused.replace("ret;", ".reg .u64 a; mov.u64 a, f; ret;");
+    assert_eq!(link_of(&cuda, &[&address, with_a_result]).0, CUresult::CUDA_ERROR_INVALID_SOURCE);
+    // Nor is what a part keeps to itself.
+    let own = ".func f(.param .b64 x) { ret; }\n.visible .entry l() { ret; }";
+    assert_eq!(
+        link_of(&cuda, &[own, &user, ".visible .func f(.param .b32 x) { ret; }"]).0,
+        CUresult::SUCCESS
+    );
+}
+
+/// Of a library, only what is linked is compared.
+#[test]
+fn prototypes_of_libraries_have_to_match() {
+    let (cuda, _) = with_own_context();
+    let wrong = fatbin_of(1, format!("{HEAD}.visible .func f(.param .b64 x) {{ ret; }}").as_bytes());
+    let library = archive("f.o", &[&wrong]);
+    let other = ".visible .entry k() { ret; }".to_owned();
+    for (text, code) in
+        [(other, CUresult::SUCCESS), (caller(".param .b32 x"), CUresult::CUDA_ERROR_INVALID_SOURCE)]
+    {
+        let state = create(&cuda);
+        ok(add(&cuda, state, CUjitInputType::CU_JIT_INPUT_LIBRARY, &library));
+        ok(add(&cuda, state, PTX, format!("{HEAD}{text}").as_bytes()));
+        assert_eq!((complete(&cuda, state).0, complete(&cuda, state).0), (code, code), "{text}");
+        ok(unsafe { cuda.cuLinkDestroy(state) });
+    }
+}
+
+/// As an H200 with driver 580 answers.
+#[test]
+fn sizes_and_spaces_of_variables_have_to_match() {
+    let (cuda, _) = with_own_context();
+    for (first, second, refused) in [
+        (".extern .global .f32 g;", ".visible .global .u32 g = 5;", ""),
+        (".extern .global .align 4 .b8 g[];", ".visible .global .align 4 .b8 g[16];", ""),
+        (".extern .global .align 4 .b8 g[4];", ".visible .global .u32 g = 5;", ""),
+        (".extern .global .align 16 .b8 g[16];", ".visible .global .align 4 .b8 g[16];", ""),
+        (".common .global .u32 g;", ".common .global .u64 g;", ""),
+        (".extern .global .u64 g;", ".visible .global .u32 g = 5;", "Size"),
+        (".visible .global .u32 g = 5;", ".extern .global .u64 g;", "Size"),
+        (".extern .global .align 4 .b8 g[8];", ".visible .global .align 4 .b8 g[16];", "Size"),
+        (".weak .global .u32 g;", ".weak .global .u64 g;", "Size"),
+        (".weak .global .u32 g;", ".common .global .u64 g;", "Size"),
+        (".extern .global .u64 g;", ".common .global .u32 g;", "Size"),
+        (".extern .const .u64 g;", ".visible .const .u32 g = 5;", "Size"),
+        (".extern .const .u32 g;", ".visible .global .u32 g = 5;", "Memory space"),
+    ] {
+        let (code, log) = link_of(&cuda, &[first, second]);
+        let wanted = if refused.is_empty() { CUresult::SUCCESS } else { CUresult::CUDA_ERROR_INVALID_SOURCE };
+        assert_eq!(code, wanted, "{first} {second} {log}");
+        let begins = format!("error   : {refused} doesn't match for 'g' in 'b', first specified in 'a': ");
+        assert!(refused.is_empty() || log.starts_with(&begins), "{log}");
+    }
+    let both = [".extern .global .u64 g;\n.extern .global .u64 h;", ".visible .global .u32 g, h;"];
+    let log = link_of(&cuda, &both).1;
+    assert_eq!(log.lines().count(), 2, "{log}");
+    assert!(log.ends_with("for 'h' in 'b', first specified in 'a': 8 bytes there, 4 bytes in 'b'"), "{log}");
+    // A length that one part gives, another one may not contradict.
+    let open = ".extern .global .align 4 .b8 g[];";
+    let code = link_of(&cuda, &[open, ".extern .global .align 4 .b8 g[8];", ".visible .global .u32 g;"]).0;
+    assert_eq!(code, CUresult::CUDA_ERROR_INVALID_SOURCE);
 }
 
 /// A variable that the image only declares is the image's own, or lies where an option says; then it is not freed with

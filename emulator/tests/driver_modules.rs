@@ -98,6 +98,15 @@ fn files_are_read_no_further_than_they_go() {
     std::fs::remove_file(&path).unwrap();
 }
 
+/// What never ends is read up to a limit.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_device_is_no_image() {
+    let (cuda, _) = with_own_context();
+    let code = unsafe { cuda.cuModuleLoad(&mut null_mut(), c"/dev/zero".as_ptr()) };
+    assert_eq!(code, CUresult::CUDA_ERROR_INVALID_IMAGE);
+}
+
 #[test]
 fn corrupt_fatbins_are_errors() {
     let (cuda, _) = with_own_context();

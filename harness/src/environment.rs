@@ -7,9 +7,12 @@ use crate::spy::{Spy, SpyOptions};
 use cuda_driver_sys::{CUresult, Driver};
 use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// Set by the tool: the file that gets the system's number of the log's first error.
+const LOG_FAILED: &str = "CUDA_LAUNCH_HARNESS_LOG_FAILED";
 const LEAKS: &str = "CUDA_LAUNCH_HARNESS_LEAKS";
 
 /// The settings of the variables `CUDA_LAUNCH_HARNESS_*`. `docs/environment.md` lists them.
@@ -40,6 +43,7 @@ pub struct Environment {
     faults: Vec<Fault>,
     memory: Option<u64>,
     log: Option<PathBuf>,
+    log_failed: Option<PathBuf>,
     reports_leaks: bool,
 }
 
@@ -94,7 +98,8 @@ impl Environment {
         }
         let log = get("CUDA_LAUNCH_HARNESS_LOG").map(|(_, value)| PathBuf::from(value));
         let reports_leaks = get(LEAKS).is_some();
-        let asked = Environment { options, faults, memory, log, reports_leaks };
+        let log_failed = variable(LOG_FAILED).map(PathBuf::from);
+        let asked = Environment { options, faults, memory, log, log_failed, reports_leaks };
         Ok(is_any.then_some(asked))
     }
 
@@ -106,7 +111,7 @@ impl Environment {
     pub fn over(&self, driver: &Arc<Driver>) -> Result<Spy, Error> {
         let mut options = self.options.clone();
         if let Some(path) = &self.log {
-            let log = Log::open(path).map_err(|error| {
+            let log = Log::open(path, self.log_failed.clone()).map_err(|error| {
                 wrong(
                     "CUDA_LAUNCH_HARNESS_LOG",
                     &path.display().to_string(),
@@ -133,26 +138,49 @@ impl Environment {
 
 /// Where calls are written, each when it ends.
 enum Log {
-    File(Mutex<File>),
+    File {
+        file: Mutex<File>,
+        path: PathBuf,
+        /// Who is told that it is not whole; else standard error is.
+        failed: Option<PathBuf>,
+        is_told: AtomicBool,
+    },
     StandardError,
 }
 
 impl Log {
-    fn open(path: &PathBuf) -> std::io::Result<Log> {
+    fn open(path: &Path, failed: Option<PathBuf>) -> std::io::Result<Log> {
         if path.as_os_str() == "-" {
-            Ok(Log::StandardError)
-        } else {
-            Ok(Log::File(Mutex::new(File::create(path)?)))
+            return Ok(Log::StandardError);
         }
+        let file = Mutex::new(File::create(path)?);
+        Ok(Log::File { file, path: path.to_owned(), failed, is_told: AtomicBool::new(false) })
     }
 
-    /// An error here has nobody to go to; the program continues.
+    /// The program continues after an error.
     fn write(&self, call: &Call) {
         let line = format!("{call}\n");
-        let _ = match self {
-            Log::File(file) => file.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.as_bytes()),
-            Log::StandardError => std::io::stderr().write_all(line.as_bytes()),
+        let Log::File { file, path, failed, is_told } = self else {
+            let _ = std::io::stderr().write_all(line.as_bytes());
+            return;
         };
+        let written = file.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.as_bytes());
+        if let Err(error) = written
+            && !is_told.swap(true, Ordering::Relaxed)
+        {
+            lost(path, failed.as_deref(), &error);
+        }
+    }
+}
+
+/// Tells that the log lacks calls.
+#[cold]
+fn lost(log: &Path, failed: Option<&Path>, error: &std::io::Error) {
+    let number = error.raw_os_error().unwrap_or(0).to_string();
+    let is_told = failed.is_some_and(|file| std::fs::write(file, number).is_ok());
+    if !is_told {
+        let text = format!("cuda-harness: the log {} lacks calls: {error}\n", log.display());
+        let _ = std::io::stderr().write_all(text.as_bytes());
     }
 }
 

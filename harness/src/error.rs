@@ -1,6 +1,6 @@
 //! Errors of creating and configuring spies, and of what tests wait for.
 
-use cuda_driver_sys::CUresult;
+use cuda_driver_sys::{ALIASES, CUresult, FUNCTIONS};
 use std::time::Duration;
 
 /// An error of the harness itself.
@@ -37,9 +37,7 @@ pub enum Error {
         wanted: String,
     },
     /// No function of the driver API has this name.
-    #[error(
-        "there is no driver function `{name}`\n  help: `cuda_driver_sys::FUNCTIONS` and `ALIASES` list them"
-    )]
+    #[error("there is no driver function `{name}`\n  help: {}", function_help(.name))]
     NoSuchFunction {
         /// The requested name.
         name: String,
@@ -94,4 +92,52 @@ pub enum Error {
         /// Its standard error until then.
         stderr: String,
     },
+}
+
+/// The function that was meant, if one has nearly that name.
+fn function_help(name: &str) -> String {
+    let names =
+        FUNCTIONS.iter().map(|function| function.name()).chain(ALIASES.iter().map(|(alias, _)| *alias));
+    let wanted = name.to_ascii_lowercase();
+    let nearest = names
+        .map(|known| (distance(&wanted, &known.to_ascii_lowercase()), known))
+        .min_by_key(|(distance, known)| (*distance, known.len()));
+    match nearest {
+        Some((distance, known)) if distance <= name.len().div_ceil(4).min(4) => {
+            format!("did you mean `{known}`?")
+        }
+        _ => "it should be a name of `cuda.h`, such as `cuMemAlloc`".to_owned(),
+    }
+}
+
+/// How many letters are to be put in, left out or changed.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().take(100).collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (above, letter) in one.chars().take(100).enumerate() {
+        let (mut diagonal, mut left) = (above, above + 1);
+        if let Some(first) = row.first_mut() {
+            *first = left;
+        }
+        for (place, beside) in row.iter_mut().skip(1).zip(&other) {
+            let changed = diagonal + usize::from(letter != *beside);
+            diagonal = *place;
+            left = changed.min(left + 1).min(*place + 1);
+            *place = left;
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{distance, function_help};
+
+    #[test]
+    fn a_name_that_is_nearly_right_is_known() {
+        assert_eq!((distance("kitten", "sitting"), distance("", "ab"), distance("a", "a")), (3, 2, 0));
+        assert_eq!(function_help("cuMemAloc"), "did you mean `cuMemAlloc`?");
+        assert_eq!(function_help("cumemalloc"), "did you mean `cuMemAlloc`?");
+        assert!(function_help("foo").contains("cuda.h"));
+    }
 }

@@ -10,7 +10,9 @@ use cuda_harness::check::{Allow, Check, CheckOptions, Finding, Level};
 use serde_json::{Value, json};
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 use std::ffi::c_int;
+use std::io;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::layer::{line, say};
@@ -48,7 +50,13 @@ pub(crate) fn over(base: Arc<Driver>) -> Arc<Driver> {
     }
     if let Some(file) = own::variable("CUDA_LAUNCH_CHECK_LOG").filter(|file| !file.is_empty()) {
         match Lines::open(Path::new(&file)) {
-            Ok(lines) => options = options.log(move |call| drop(lines.add(format!("{call}\n").as_bytes()))),
+            Ok(lines) => {
+                options = options.log(move |call| {
+                    if let Err(error) = lines.add(format!("{call}\n").as_bytes()) {
+                        lost(&error);
+                    }
+                });
+            }
             Err(error) => drop(say("check", &format!("{}: {error}", file.display()))),
         }
     }
@@ -65,6 +73,15 @@ pub(crate) fn over(base: Arc<Driver>) -> Arc<Driver> {
             let _ = say("check", &error.to_string());
             base
         }
+    }
+}
+
+/// The first time that the log lacks a call, the tool is told.
+#[cold]
+fn lost(error: &io::Error) {
+    static IS_TOLD: AtomicBool = AtomicBool::new(false);
+    if !IS_TOLD.swap(true, Ordering::Relaxed) {
+        line(&json!({ "is": "log-failed", "error": error.raw_os_error().unwrap_or(0) }));
     }
 }
 

@@ -31,6 +31,7 @@ pub(crate) fn over(base: Arc<Driver>) -> Arc<Driver> {
     let output = PathBuf::from(own::variable("CUDA_LAUNCH_RECORD_OUTPUT").unwrap_or_default());
     match options.over(&base, move |event| tell(event, &output)) {
         Ok(record) => {
+            line(&json!({ "is": "start" }));
             let driver = record.driver();
             let _ = RECORD.set(record);
             driver
@@ -46,6 +47,7 @@ pub(crate) fn over(base: Arc<Driver>) -> Arc<Driver> {
 fn tell(event: Event, output: &Path) {
     let failed = |why: String| line(&json!({ "is": "failed", "why": why }));
     match event {
+        Event::Begun(kernel) => line(&json!({ "is": "begun", "kernel": kernel })),
         Event::Failed(why) => failed(why),
         Event::Recorded(recording) => match write(output, &recording) {
             Ok(()) => {

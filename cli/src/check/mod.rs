@@ -15,10 +15,10 @@ use summary::Summary;
 /// What `--help` ends with.
 const NOTES: &str = "\
 Findings are written to standard error as calls are made, with a summary at the
-end. The exit code is that of the program if it failed, else 1 if a rule of
-level error was broken, else 0. A suppression is RULE or RULE:KERNEL, where * in
-the name of the kernel matches any text; a file has one per line, and # begins a
-comment. docs/check.md lists the rules.";
+end. The exit code is that of the program if it failed, else 3 if the log lacks
+calls, else 1 if a rule of level error was broken, else 0. A suppression is RULE
+or RULE:KERNEL, where * in the name of the kernel matches any text; a file has
+one per line, and # begins a comment. docs/check.md lists the rules.";
 
 #[derive(clap::Args)]
 #[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]
@@ -78,7 +78,14 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
         std::fs::write(output, format!("{answer:#}\n"))
             .map_err(|error| Failure::io(FileOperation::Write, output, &error))?;
     }
-    let own = if summary.errors() > 0 { Exit::Found } else { Exit::Well } as u8;
+    let own = match (summary.log_failed, &arguments.log) {
+        (Some(error), Some(log)) => {
+            files::say_lost(log, error);
+            Exit::File
+        }
+        _ if summary.errors() > 0 => Exit::Found,
+        _ => Exit::Well,
+    } as u8;
     let program = Some(ended.exit_code()).filter(|code| *code != 0).unwrap_or(own);
     Ok(Outcome { is_error: true, program: Some(program), ..Outcome::new(summary.text(ended), answer) })
 }

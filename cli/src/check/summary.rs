@@ -14,6 +14,8 @@ pub(super) struct Summary {
     /// For each rule its level, and how often it was broken: also those that were too many to be told of.
     rules: BTreeMap<String, (String, u64)>,
     calls: u64,
+    /// The system's number of the error with which the log could not be written.
+    pub(super) log_failed: Option<i32>,
     /// Processes that made a call, and those of them that came to their end.
     processes: usize,
     ended: usize,
@@ -44,6 +46,9 @@ impl Summary {
                     let entry = self.rules.entry(rule.clone()).or_default();
                     entry.1 += times.as_u64().unwrap_or(0);
                 }
+            }
+            Some("log-failed") => {
+                self.log_failed = line["error"].as_i64().and_then(|number| i32::try_from(number).ok());
             }
             _ => {
                 let late = line.as_object_mut().and_then(|line| line.remove("late"));
@@ -106,7 +111,8 @@ impl Summary {
             "program_signal": ended.signal,
             "processes": self.processes,
             "processes_ended": self.ended,
-            "calls": self.calls,
+            // A process that was ended early has not told how many it made.
+            "calls": (self.ended >= self.processes).then_some(self.calls),
             "rules": rules.collect::<Vec<_>>(),
             "findings": self.findings,
         })

@@ -37,7 +37,8 @@ that the emulator runs. Programs that use the CUDA runtime (<<<>>>, CuPy,
 PyTorch) do not run: the runtime asks the driver to prove that it is NVIDIA's,
 and the emulator does not answer. docs/emulator.md lists what runs, and the
 workarounds. The exit code is that of the program, or 128 plus the number of
-the signal that ended it; 2 or 3 if it was not started.";
+the signal that ended it; 2 or 3 if it was not started, and 3 if the log
+lacks calls and the program did not fail.";
 
 #[derive(clap::Args)]
 #[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]

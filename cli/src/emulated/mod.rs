@@ -76,6 +76,8 @@ impl Check {
 pub(crate) struct Emulated {
     pub(crate) command: Command,
     pub(crate) folder: Folder,
+    /// The log, and where the library says that it could not be written.
+    log: Option<(PathBuf, PathBuf)>,
 }
 
 impl Emulated {
@@ -100,14 +102,19 @@ impl Emulated {
             let names: Vec<&str> = options.check.iter().map(|check| check.name()).collect();
             command.env("CUDA_LAUNCH_EMULATOR_CHECK", names.join(","));
         }
+        let mut told = None;
         if let Some(log) = &options.log {
-            command.env("CUDA_LAUNCH_HARNESS_LOG", log_for(log)?);
+            let failed = folder.path().join("log-failed");
+            command
+                .env("CUDA_LAUNCH_HARNESS_LOG", log_for(log)?)
+                .env("CUDA_LAUNCH_HARNESS_LOG_FAILED", &failed);
+            told = Some((log.clone(), failed));
         }
         if json {
             // Standard output has the answer, and nothing else.
             command.stdout(Stdio::from(std::io::stderr()));
         }
-        Ok(Self { command, folder })
+        Ok(Self { command, folder, log: told })
     }
 
     /// Starts it and waits for its end.
@@ -116,7 +123,14 @@ impl Emulated {
         if let Some(why) = &unreached {
             note(why);
         }
-        Ok(Finished { ended: program::run(&mut self.command)?, unreached })
+        let ended = program::run(&mut self.command)?;
+        let failed = |(log, failed): &(PathBuf, PathBuf)| {
+            let number = std::fs::read_to_string(failed).ok()?.parse().ok()?;
+            files::say_lost(log, number);
+            Some(())
+        };
+        let has_lost_log = self.log.as_ref().and_then(failed).is_some();
+        Ok(Finished { ended, unreached, has_lost_log })
     }
 }
 
@@ -125,6 +139,8 @@ pub(crate) struct Finished {
     ended: Ended,
     /// Why its loader does not look where the emulator is.
     pub(crate) unreached: Option<String>,
+    /// A log that was asked for lacks calls, which the user was told.
+    has_lost_log: bool,
 }
 
 impl Finished {
@@ -143,7 +159,11 @@ impl Finished {
         let signal = self.ended.signal.map(|signal| format!("signal {signal} ended the program"));
         let mut text = signal.map(|text| Columns::err().wrap(&text, "")).unwrap_or_default();
         text += more;
-        Outcome { is_error: true, program: Some(self.ended.exit_code()), ..Outcome::new(text, answer) }
+        let code = match self.ended.exit_code() {
+            0 if self.has_lost_log => Exit::File as u8,
+            code => code,
+        };
+        Outcome { is_error: true, program: Some(code), ..Outcome::new(text, answer) }
     }
 }
 

@@ -21,7 +21,8 @@ return that code:
 The program must use the driver API and contain PTX: programs that use the CUDA
 runtime (<<<>>>, CuPy, PyTorch) do not run on the emulator. The exit code is
 that of the program, or 128 plus the number of the signal that ended it; 2 or 3
-if it was not started.";
+if it was not started, and 3 if the log lacks calls and the program did not
+fail.";
 
 #[derive(clap::Args)]
 #[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]

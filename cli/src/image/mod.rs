@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use crate::model::{Kernel, Part, Signature};
 
 /// Bytes of the longest PTX that is read: its tree takes some twenty times as much.
-const MAX_PTX: usize = 16 << 20;
+const MAX_PTX: usize = 64 << 20;
 /// Kernels, parameters and variables of the largest file: each takes some kilobytes by the time it is printed, and some ten bytes
 /// in the file.
 const MAX_SYMBOLS: usize = 100_000;

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use crate::failure::{Exit, Failure};
 use crate::files::Folder;
 use crate::program;
+use crate::run::DeviceOptions;
 
 /// What the recorder's file is called: a shared library, though cargo takes it for a program (`src/recorder/main.rs`).
 const RECORDER: &str = "cuda-launch-recorder";
@@ -96,7 +97,9 @@ fn driver(wish: Option<&str>) -> Result<OsString, Failure> {
         Some("system") => {
             system().map(Into::into).ok_or_else(|| Failure::new(Exit::Driver, "this machine has no driver: `--driver emulator` needs none; `cuda-launch doctor` shows what was tried"))
         }
-        Some(name) => Ok(name.into()),
+        Some("emulator") => Ok("emulator".into()),
+        // Otherwise the program would find no driver; the person who started it shall know before.
+        Some(path) => DeviceOptions::of(path, 0).driver().map(|_| path.into()),
         None => match cuda_launch::diagnostics::doctor().serving().map(|serving| serving.source) {
             Some(cuda_launch::diagnostics::DriverSource::System) => Ok(system().map_or("emulator".into(), Into::into)),
             Some(cuda_launch::diagnostics::DriverSource::Variable) => {

@@ -68,6 +68,16 @@ impl File {
         self.parts.iter().flat_map(|part| part.variables.iter().chain(&part.internal))
     }
 
+    /// Why it has no variable of this name, where its image says which it has: PTX does.
+    pub(crate) fn lacks_variable(&self, name: &str) -> Option<String> {
+        let mut names: Vec<&str> = self.variables().map(|variable| variable.name.as_str()).collect();
+        if self.kind != ImageKind::Ptx || names.contains(&name) {
+            return None;
+        }
+        names.dedup();
+        Some(format!("{} has no variable `{name}`; it has {}", self.path.display(), listed(&names, "none")))
+    }
+
     /// The kernel of this name, also as it stood in the source.
     pub(crate) fn kernel(&self, name: &str) -> Result<&Kernel, Failure> {
         let kernels = self.kernels();
@@ -79,16 +89,20 @@ impl File {
         match (kernels.iter().find(own), alike.next(), alike.next()) {
             (Some(kernel), ..) | (None, Some(kernel), None) => Ok(kernel),
             _ => {
-                let names: Vec<&str> =
-                    kernels.iter().take(LISTED).map(|kernel| kernel.name.as_str()).collect();
-                let more = kernels.len().saturating_sub(LISTED);
-                let has = match (names.is_empty(), more) {
-                    (true, _) => "no kernel".to_owned(),
-                    (false, 0) => names.join(", "),
-                    (false, more) => format!("{}, and {more} more", names.join(", ")),
-                };
+                let names: Vec<&str> = kernels.iter().map(|kernel| kernel.name.as_str()).collect();
+                let has = listed(&names, "no kernel");
                 Err(Failure::usage(format!("{} has no kernel `{name}`; it has {has}", self.path.display())))
             }
         }
+    }
+}
+
+/// The first of these names, and how many there are besides.
+fn listed(names: &[&str], none: &str) -> String {
+    let (first, more) = names.split_at(names.len().min(LISTED));
+    match (first.is_empty(), more.len()) {
+        (true, _) => none.to_owned(),
+        (false, 0) => first.join(", "),
+        (false, more) => format!("{}, and {more} more", first.join(", ")),
     }
 }

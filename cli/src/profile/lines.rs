@@ -90,8 +90,9 @@ fn read(file: &Path, image: &Path) -> Vec<String> {
     let is_small =
         |path: &PathBuf| std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() <= MOST_BYTES);
     let found = places.into_iter().flatten().find(is_small);
-    let text = found.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
-    text.lines().map(str::to_owned).collect()
+    let bytes = found.and_then(|path| std::fs::read(path).ok()).unwrap_or_default();
+    // Sources may be in another encoding: what is not UTF-8 is shown as such.
+    String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect()
 }
 
 /// The lines that have instructions, and a few around these.

@@ -18,8 +18,10 @@ arguments, and all memory that they reach, before and after the launch: each
 allocation that a pointer in the arguments, or in such an allocation, points
 into. Protect it as you would that data. `record` waits for all work of the
 context before and after the launch. Launches that are captured into a graph are
-not counted. `cuda-launch replay` reads the file. If the program is killed while
-the file is written, there is no file, or the one from before.
+not counted. `cuda-launch replay` reads the file. If the program is killed
+during the launch, or while the file is written, there is no file, or the one
+from before. On the emulator CUDA_LAUNCH_EMULATOR_TIMEOUT=SECONDS ends a kernel
+that hangs with a fault, which is recorded.
 
 The exit code is that of the program if it failed, or 128 plus the number of the
 signal that ended it; 1 if the launch was not recorded, else 0.";
@@ -90,7 +92,9 @@ fn answer(arguments: &Arguments, lines: &[Value], ended: Ended, cut: bool) -> Ou
         (None, None) if cut => {
             style::bad("not recorded") + ": the process was ended while the recording was written\n"
         }
-        (None, None) => style::bad("not recorded") + &none(lines) + &launches(lines),
+        (None, None) => {
+            style::bad("not recorded") + &unended(lines).unwrap_or_else(|| none(lines) + &launches(lines))
+        }
     };
     if let Some(signal) = ended.signal {
         text += &format!("  the program was ended by signal {signal}\n");
@@ -117,6 +121,24 @@ fn fault(recorded: &Value) -> String {
         cuda_launch::sys::CUresult::SUCCESS => String::new(),
         code => format!("  the launch failed with {code:?}: the file has the memory from before it\n"),
     }
+}
+
+/// Why there is none, where a process was ended before it could say what it launched.
+fn unended(lines: &[Value]) -> Option<String> {
+    let count = |kind: &str| lines.iter().filter(|line| line["is"] == kind).count();
+    if count("end") >= count("start") {
+        return None;
+    }
+    let begun = lines.iter().rfind(|line| line["is"] == "begun");
+    let why = match begun.and_then(|line| line["kernel"].as_str()) {
+        Some(kernel) => format!(
+            ": the launch of `{kernel}` had begun, and the process was ended before the launch was done; a recording is written then\n  \
+             help: on the emulator, CUDA_LAUNCH_EMULATOR_TIMEOUT=SECONDS ends a kernel that hangs with a fault, and the launch is recorded"
+        ),
+        None => ": the process was ended before the launch, and before it could say what it had launched"
+            .to_owned(),
+    };
+    Some(Columns::err().wrap_lines(&why, ""))
 }
 
 /// How many launches of the kernel were captured into graphs, in all processes.

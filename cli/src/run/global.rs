@@ -101,6 +101,9 @@ impl Global {
     }
 
     fn load(&self, file: &File) -> Result<Variable, Failure> {
+        if let Some(message) = file.lacks_variable(&self.name) {
+            return Err(self.wrong(message));
+        }
         let known = file.variables().find(|variable| variable.name == self.name);
         let (scalar, bytes) = match &self.contents {
             Contents::Own(source) => {

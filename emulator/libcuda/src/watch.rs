@@ -7,8 +7,8 @@ use std::fmt::Arguments;
 use std::ptr::null;
 use std::sync::{Arc, OnceLock};
 
-/// The spy whose ledger is reported when the program ends.
-static REPORTED: OnceLock<Spy> = OnceLock::new();
+/// The spy whose ledger is reported when the program ends, and the process whose objects it knows: a forked child has none of these.
+static REPORTED: OnceLock<(Spy, u32)> = OnceLock::new();
 
 /// Called when the library is loaded, before the program can close standard error if it is linked with a driver.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -46,7 +46,7 @@ fn watched() -> Result<Arc<Driver>, Error> {
     let Some(asked) = Environment::read()? else { return Ok(emulator) };
     let spy = asked.over(&emulator)?;
     let driver = spy.driver();
-    if asked.reports_leaks() && REPORTED.set(spy).is_ok() {
+    if asked.reports_leaks() && REPORTED.set((spy, std::process::id())).is_ok() {
         at_exit();
     }
     Ok(driver)
@@ -69,7 +69,7 @@ fn at_exit() {
 
 /// Says what the program did not give back, and what it used after its end.
 extern "C" fn report() {
-    if let Some(spy) = REPORTED.get() {
+    if let Some((spy, _)) = REPORTED.get().filter(|(_, process)| *process == std::process::id()) {
         let ledger = spy.ledger();
         say(format_args!("{} live, {} mistakes\n{ledger}", ledger.live().len(), ledger.problems().len()));
     }

@@ -62,7 +62,7 @@ impl FaultLatch {
 /// What a driver answers for a fault (H200, driver 580; kinds that a GPU does not report are given the nearest code).
 fn code(kind: FaultKind) -> CUresult {
     match kind {
-        FaultKind::IllegalAddress => CUresult::CUDA_ERROR_ILLEGAL_ADDRESS,
+        FaultKind::IllegalAddress | FaultKind::StackOverflow => CUresult::CUDA_ERROR_ILLEGAL_ADDRESS,
         FaultKind::MisalignedAddress => CUresult::CUDA_ERROR_MISALIGNED_ADDRESS,
         FaultKind::Assert => CUresult::CUDA_ERROR_ASSERT,
         FaultKind::UnsupportedInstruction => CUresult::CUDA_ERROR_NOT_SUPPORTED,
@@ -70,7 +70,7 @@ fn code(kind: FaultKind) -> CUresult {
         FaultKind::InvalidCall => CUresult::CUDA_ERROR_INVALID_PC,
         FaultKind::InvalidSync => CUresult::CUDA_ERROR_ILLEGAL_INSTRUCTION,
         FaultKind::OutOfResources => CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
-        FaultKind::Trap | FaultKind::StackOverflow => CUresult::CUDA_ERROR_LAUNCH_FAILED,
+        FaultKind::Trap => CUresult::CUDA_ERROR_LAUNCH_FAILED,
     }
 }
 
@@ -86,4 +86,15 @@ pub(super) fn bad_range(function: &str, error: &BadRange) -> Box<Fault> {
         source: None,
         message: error.to_string(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As an H200 answers endless recursion (`stack_overflow` in `docs/sanitizer.md`).
+    #[test]
+    fn a_stack_that_is_used_up_is_an_illegal_address() {
+        assert_eq!(code(FaultKind::StackOverflow), CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
+    }
 }

@@ -23,7 +23,7 @@ pub enum FaultKind {
     Deadlock,
     /// The kernel ran for longer than it may (`CUDA_ERROR_LAUNCH_TIMEOUT`).
     TimeLimit,
-    /// Calls nested too deep for the stack (`CUDA_ERROR_LAUNCH_FAILED`).
+    /// Calls nested too deep for the stack (`CUDA_ERROR_ILLEGAL_ADDRESS`, as GPUs report it).
     StackOverflow,
     /// An indirect call to something that is not a function with that signature
     /// (`CUDA_ERROR_INVALID_PC`).

@@ -243,6 +243,7 @@ impl Inner {
                     "the driver cannot list the kernel's parameters: CUDA 12.4 or later can".to_owned()
                 })
                 .and_then(|parameters| self.before(&state, raw, kernel, &parameters));
+            (self.listener)(Event::Begun(kernel.name.clone().unwrap_or_default()));
             let code = base(&self.base);
             answer = Some(code);
             let (mut recording, memory) = begun?;

@@ -44,6 +44,8 @@ pub struct RecordOptions {
 /// The outcome for the requested launch.
 #[derive(Debug)]
 pub enum Event {
+    /// It begins, of the kernel with that name. Another event follows when it is done, unless the process ends before that.
+    Begun(String),
     /// It is recorded.
     Recorded(Box<Recording>),
     /// It was made but cannot be recorded: why, and what to do.

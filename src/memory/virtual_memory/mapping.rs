@@ -159,6 +159,8 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// access for reading and writing.
     pub fn from_mapping(mut mapping: Mapping, len: usize) -> Result<Self, Error> {
         mapping.claim = Some(mapping.memory.claim(mapping.address).map_err(ErrorKind::from)?);
+        let (context, access) = (mapping.context(), mapping.access(mapping.context().into())?);
+        access.allows_kernels(context, ("cuMemGetAccess", "the mapping", GRANT))?;
         Self::of_mapping(mapping, len)
     }
 
@@ -168,9 +170,10 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// 1. While the buffer or work on it uses the elements, nothing else does so in a way that a `Vec` would not allow:
     ///    accesses to the same bytes through other buffers are not tracked, and not ordered.
     /// 2. Memory that is bound to a multicast object stays bound as long as work uses it through that object.
+    /// 3. The device of the mapping's context has been granted access for what work does with the elements.
     ///
     /// # Errors
-    /// The mapping is too short, misaligned for the elements, or inaccessible to its context's device.
+    /// The mapping is too short, or misaligned for the elements.
     pub unsafe fn from_shared_mapping(mapping: Mapping, len: usize) -> Result<Self, Error> {
         Self::of_mapping(mapping, len)
     }
@@ -184,8 +187,6 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
             return Err(ErrorKind::Length(mismatch).into());
         }
         let (address, context) = (mapping.address, mapping.context().clone());
-        let access = mapping.access((&context).into())?;
-        access.allows_kernels(&context, ("cuMemGetAccess", "the mapping", GRANT))?;
         // SAFETY: 1: the mapping has it, and unmaps it when it is dropped.
         let allocation = unsafe { Allocation::new(address, &context, Origin::Foreign(Box::new(mapping))) };
         Ok(Self::from_allocation(len, address, allocation))

@@ -11,10 +11,14 @@ use super::{device_runtime, image};
 /// The member of `libcudadevrt.a`, which has machine code only.
 const DEVICE_RUNTIME: &[u8] = b"cuda_device_runtime.o";
 
+/// Whether it is `libcudadevrt.a`, for which the emulator has functions of its own.
+pub(super) fn is_device_runtime(bytes: &[u8]) -> bool {
+    bytes.windows(DEVICE_RUNTIME.len()).any(|window| window == DEVICE_RUNTIME)
+}
+
 /// The PTX of every fatbin in an object or library of the host, wherever it is there.
 pub(super) fn texts(bytes: &[u8]) -> Result<Vec<String>, Refusal> {
-    let has = |name: &[u8]| bytes.windows(name.len()).any(|window| window == name);
-    if has(DEVICE_RUNTIME) {
+    if is_device_runtime(bytes) {
         return Ok(device_runtime::texts());
     }
     let (mut texts, mut refused) = (Vec::new(), None);

@@ -9,6 +9,8 @@ use cuda_driver_sys::CUresult;
 use cuda_ptx::image::{Entry, EntryKind, Fatbin, Image, ImageErrorKind, ImageKind};
 use std::borrow::Cow;
 use std::ffi::{CStr, c_void};
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use super::log::Refusal;
@@ -20,12 +22,27 @@ const WRAPPER: [u8; 4] = 0x4662_43b1_u32.to_le_bytes();
 /// The number of NVIDIA's machine code in an ELF header.
 const MACHINE_CUDA: u16 = 190;
 
+/// Bytes that are read of what says no length of its own: a pipe, or a device such as `/dev/zero`, which never ends.
+const LONGEST_UNMEASURED: u64 = 256 << 20;
+
 /// The bytes of a file.
 pub(super) fn file(path: &Path) -> Outcome<Vec<u8>> {
-    std::fs::read(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => CUresult::CUDA_ERROR_FILE_NOT_FOUND,
-        _ => INVALID_VALUE,
-    })
+    let read = || {
+        let file = File::open(path)?;
+        let about = file.metadata()?;
+        let most = if about.is_file() { u64::MAX } else { LONGEST_UNMEASURED + 1 };
+        let mut bytes = Vec::new();
+        file.take(most).read_to_end(&mut bytes)?;
+        Ok((bytes, about.is_file()))
+    };
+    match read() {
+        Ok((bytes, is_file)) if is_file || bytes.len() as u64 <= LONGEST_UNMEASURED => Ok(bytes),
+        Ok(_) => Err(CUresult::CUDA_ERROR_INVALID_IMAGE),
+        Err(error) if std::io::Error::kind(&error) == std::io::ErrorKind::NotFound => {
+            Err(CUresult::CUDA_ERROR_FILE_NOT_FOUND)
+        }
+        Err(_) => Err(INVALID_VALUE),
+    }
 }
 
 /// The PTX of an image in the program's memory: its own text, or the newest in a fatbin that fits the device.

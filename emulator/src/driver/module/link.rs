@@ -8,6 +8,7 @@ use std::ffi::{c_char, c_uint, c_void};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::archive::needed;
+use super::declared::{MISMATCH, Names};
 use super::jit::{KeptOptions, Options, RawOptions, RawValues};
 use super::log::Refusal;
 use super::merge::{Part, UNLINKABLE, merge};
@@ -32,6 +33,10 @@ entries! {
 pub(in crate::driver) struct Link {
     options: KeptOptions,
     parts: Mutex<Vec<Part>>,
+    /// The names in all parts but those of libraries, of which some are not linked.
+    names: Mutex<Names>,
+    /// The log of names that do not agree, with which the link has failed.
+    failed: OnceLock<String>,
     /// What came out, until the link is destroyed.
     image: OnceLock<Box<[u8]>>,
 }
@@ -50,7 +55,7 @@ fn create(
     let options = KeptOptions::new(Options::read(count, options, values)?);
     let links = &LINKS;
     let handle = links.reserve();
-    links.insert(handle, Arc::new(Link { options, parts: Mutex::default(), image: OnceLock::new() }));
+    links.insert(handle, Arc::new(Link::new(options)));
     place.set(to_c(handle));
     Ok(())
 }
@@ -77,9 +82,14 @@ fn add_data(
     if data.is_null() || size == 0 {
         return Err(INVALID_VALUE);
     }
-    // SAFETY: the data is not null and by C1 has `size` bytes in one allocation, at most `isize::MAX`, which are set, by C2, and which nobody
-    // writes during the call, by C4. Bytes need no alignment; the slice is copied here and now.
-    let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), size) }.to_vec();
+    // A size that is none of the program's data: there is no memory for so much.
+    let mut bytes: Vec<u8> = Vec::new();
+    if bytes.try_reserve_exact(size).is_err() {
+        return Err(INVALID_VALUE);
+    }
+    // SAFETY: the data is not null and by C1 has `size` bytes in one allocation, at most `isize::MAX`, as a vector has room for them, which are set, by C2, and which
+    // nobody writes during the call, by C4. Bytes need no alignment; the slice is copied here and now.
+    bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(data.cast::<u8>(), size) });
     link.add(kind, bytes, name.required().unwrap_or("<unnamed>"))
 }
 
@@ -99,16 +109,52 @@ fn add_file(
 }
 
 impl Link {
+    fn new(options: KeptOptions) -> Link {
+        Link {
+            options,
+            parts: Mutex::default(),
+            names: Mutex::default(),
+            failed: OnceLock::new(),
+            image: OnceLock::new(),
+        }
+    }
+
+    /// Whether names have not agreed: then a driver's linker does nothing more.
+    fn check_failed(&self) -> Result<(), Refusal> {
+        match self.failed.get() {
+            Some(log) => Err(Refusal::new(MISMATCH, log.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// Compares what parts say of their names with what others do.
+    fn compare(&self, parts: &[Part]) -> Result<(), Refusal> {
+        self.check_failed()?;
+        let mut names = lock(&self.names);
+        parts
+            .iter()
+            .filter(|part| !part.stands_in)
+            .try_for_each(|part| names.add(part))
+            .map_err(|log| Refusal::new(MISMATCH, self.failed.get_or_init(|| log).clone()))
+    }
+
     fn add(&self, kind: CUjitInputType, bytes: Vec<u8>, name: &str) -> Outcome {
         if self.image.get().is_some() {
             return Err(INVALID_VALUE);
         }
         let added = texts(kind, &bytes)
             .and_then(|texts| texts.iter().try_for_each(|text| check(text)).map(|()| texts));
-        let texts = self.options.finish(added)?;
         let of_library = kind == CUjitInputType::CU_JIT_INPUT_LIBRARY;
-        let part = |text| Part { name: name.to_owned(), text, of_library };
-        lock(&self.parts).extend(texts.into_iter().map(part));
+        let is_archive = of_library || kind == CUjitInputType::CU_JIT_INPUT_OBJECT;
+        let stands_in = is_archive && archive::is_device_runtime(&bytes);
+        let part = |text| Part { name: name.to_owned(), text, of_library, stands_in };
+        let parts = added.map(|texts| texts.into_iter().map(part).collect::<Vec<_>>());
+        let compared = parts.and_then(|parts| match of_library {
+            true => self.check_failed().map(|()| parts),
+            false => self.compare(&parts).map(|()| parts),
+        });
+        let parts = self.options.finish(compared)?;
+        lock(&self.parts).extend(parts);
         Ok(())
     }
 
@@ -123,11 +169,14 @@ impl Link {
     }
 
     fn link(&self) -> Result<String, Refusal> {
+        self.check_failed()?;
         let parts = lock(&self.parts);
         if parts.is_empty() {
             return Err(INVALID_VALUE.into());
         }
         let mut parts = needed(&parts);
+        let of_libraries: Vec<Part> = parts.iter().filter(|part| part.of_library).cloned().collect();
+        self.compare(&of_libraries)?;
         // Names that are defined twice come before those that are defined nowhere.
         merge(&parts)?;
         keep_reached(&mut parts).map_err(|log| Refusal::new(UNLINKABLE, log))?;

@@ -20,6 +20,8 @@ pub(super) struct Part {
     pub(super) text: String,
     /// It is linked only where something needs it.
     pub(super) of_library: bool,
+    /// It stands for NVIDIA's device runtime, whose prototypes are believed.
+    pub(super) stands_in: bool,
 }
 
 /// What a driver answers to inputs that cannot be linked.
@@ -84,7 +86,7 @@ fn resolve(parts: &[Part], modules: &[Module<'_>]) -> Result<Vec<Vec<Range<usize
             }
         }
     }
-    // What another part defines need not be declared, and no linker compares the parameters.
+    // What another part defines need not be declared. `declared` has compared the parameters.
     for (part, (module, cut)) in modules.iter().zip(&mut cuts).enumerate() {
         let elsewhere = |name: &str| homes.get(name).copied().flatten().is_some_and(|home| home != part);
         let declared = module.functions.iter().filter(|f| f.body.is_none() && elsewhere(f.name));
@@ -220,6 +222,7 @@ mod tests {
                 name: name.into(),
                 text: format!("{header}{text}"),
                 of_library: false,
+                stands_in: false,
             })
             .collect()
     }

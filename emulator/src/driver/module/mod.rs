@@ -1,6 +1,7 @@
 //! `cuModule*`: loading images and finding what is in them.
 
 mod archive;
+mod declared;
 mod device_runtime;
 mod image;
 mod jit;

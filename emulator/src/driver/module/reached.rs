@@ -148,12 +148,12 @@ impl<'a> Link<'a> {
 }
 
 /// The names in a text.
-fn words(text: &str) -> BTreeSet<&str> {
+pub(super) fn words(text: &str) -> BTreeSet<&str> {
     tokens(text).filter(|token| token.kind == Kind::Word).filter_map(|token| text.get(token.range)).collect()
 }
 
 /// The names in the initial values of a module's variables.
-fn initial<'a>(module: &Module<'a>) -> Vec<&'a str> {
+pub(super) fn initial<'a>(module: &Module<'a>) -> Vec<&'a str> {
     fn collect<'a>(init: &Init<'a>, names: &mut Vec<&'a str>) {
         match init {
             Init::Address { symbol, .. } => names.push(symbol),

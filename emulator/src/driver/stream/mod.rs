@@ -45,6 +45,8 @@ pub(super) struct Stream {
 pub(super) static STREAMS: PerSlot<Handles<Stream>> = per_slot!(Handles::new(1));
 /// The streams that NULL means, by number of their context.
 static LEGACY: PerSlot<Mutex<BTreeMap<u64, Arc<Stream>>>> = per_slot!(Mutex::new(BTreeMap::new()));
+/// What stands for the streams of threads whose own have ended, as in `atexit` functions: one for each context, by its number.
+static LATE: PerSlot<Mutex<BTreeMap<u64, Arc<Stream>>>> = per_slot!(Mutex::new(BTreeMap::new()));
 
 impl Stream {
     /// A new stream of a context.
@@ -90,18 +92,18 @@ impl Context {
         if self.green {
             return Err(INVALID_HANDLE);
         }
-        PER_THREAD
-            .try_with(|streams| {
-                let mut streams = streams.borrow_mut();
-                streams.retain(|own| own.context.is_alive());
-                if let Some(own) = streams.iter().find(|own| own.context.id == self.id) {
-                    return Arc::clone(own);
-                }
-                let stream = Stream::new(self, 2, Kind::PerThread, 0);
-                streams.push(Arc::clone(&stream));
-                stream
-            })
-            .map_err(|_| CUresult::CUDA_ERROR_DEINITIALIZED)
+        let new = || Stream::new(self, 2, Kind::PerThread, 0);
+        let own = PER_THREAD.try_with(|streams| {
+            let mut streams = streams.borrow_mut();
+            streams.retain(|own| own.context.is_alive());
+            if let Some(own) = streams.iter().find(|own| own.context.id == self.id) {
+                return Arc::clone(own);
+            }
+            let stream = new();
+            streams.push(Arc::clone(&stream));
+            stream
+        });
+        Ok(own.unwrap_or_else(|_| Arc::clone(lock(&LATE).entry(self.id).or_insert_with(new))))
     }
 }
 
@@ -140,14 +142,17 @@ impl Call {
 /// Forgets the legacy stream of a context.
 pub(super) fn forget(_: &State, context: u64) {
     lock(&LEGACY).remove(&context);
+    lock(&LATE).remove(&context);
 }
 
 /// Forgets all streams, whose contexts have ended.
 pub(super) fn clear() {
     lock(&LEGACY).clear();
+    lock(&LATE).clear();
     STREAMS.clear();
 }
 
 thread_local! {
+    /// This thread's own streams, which end with it.
     static PER_THREAD: RefCell<Vec<Arc<Stream>>> = const { RefCell::new(Vec::new()) };
 }

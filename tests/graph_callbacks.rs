@@ -165,7 +165,10 @@ fn calls_of_cuda_in_a_host_function_of_a_graph_are_named() {
     for (call, answer) in answers.recv().unwrap() {
         let error = answer.expect_err(call);
         assert!(error.is_in_host_callback(), "{call}: {error}");
-        assert!(error.to_string().contains("inside a callback, where waiting could deadlock: a host function"), "{error}");
+        assert!(
+            error.to_string().contains("inside a callback, where waiting could deadlock: a host function"),
+            "{error}"
+        );
     }
 }
 

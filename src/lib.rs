@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
-// What only some features use is not dead: `full` and `macros` have all of them, and are checked for what nobody uses.
+// Items that only some features use would be reported as dead code without those features; with `full` and `macros`
+// everything is in use, so the lints apply there.
 #![cfg_attr(not(all(feature = "full", feature = "macros")), allow(dead_code, unused_imports))]
 
 /// The examples of the pages.

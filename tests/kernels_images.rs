@@ -266,7 +266,7 @@ fn a_kernel_waits_for_a_copy_on_another_stream() {
         return skipped("a GPU may hang");
     }
     if !child::is_child(name) {
-        // A child, because it could hang for ever.
+        // A child, because it could hang forever.
         assert_eq!(child::run(name).unwrap().code, Some(0));
         return;
     }

@@ -335,7 +335,7 @@ fn what_a_fault_leaves_behind_does_not_end_on_the_thread_that_watches() {
     });
 }
 
-/// The child has no thread that watches: it is told, instead of waiting for ever.
+/// The child has no thread that watches: it is told, instead of waiting forever.
 #[cfg(unix)]
 #[test]
 fn a_future_that_is_pending_at_a_fork_ends_in_the_child() {

@@ -171,7 +171,7 @@ fn a_refused_operation_says_what_was_asked() {
     assert!(error.to_string().contains("2 operations: [StreamMemoryOp(cuStreamWriteValue32 0x"), "{error}");
 }
 
-/// What a waiting stream does when CUDA ends under it; a GPU is not asked, it may wait for ever.
+/// What a waiting stream does when CUDA ends under it; a GPU is not asked, it may wait forever.
 #[test]
 fn a_fault_ends_a_wait() {
     const TEST: &str = "a_fault_ends_a_wait";

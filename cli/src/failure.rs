@@ -44,7 +44,7 @@ impl FileOperation {
         }
     }
 
-    /// What to do about the system's error.
+    /// The advice for the system's error.
     fn help(self, path: &Path, error: &io::Error) -> String {
         match (error.kind(), self) {
             (io::ErrorKind::NotFound, Self::Start) => {
@@ -76,7 +76,7 @@ impl FileOperation {
         }
     }
 
-    /// The part of a path that is not there.
+    /// The part of a path that does not exist.
     fn missing(self, path: &Path) -> String {
         if path.is_symlink() {
             return "it is a dangling symbolic link: correct it".into();
@@ -98,13 +98,13 @@ impl FileOperation {
     }
 }
 
-/// Why there is no answer.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
     /// A sentence, and lines that show more.
     pub(crate) message: String,
-    /// Where, for programs: fields of the JSON answer.
+    /// The location, for programs: fields of the JSON output.
     pub(crate) place: Value,
 }
 
@@ -117,7 +117,7 @@ impl Failure {
         Self::new(Exit::Usage, message)
     }
 
-    /// A file that the system does not give, take or start: what was tried, what it answered, and what to do.
+    /// A file that cannot be read, written or started: what was tried, the system's error, and the advice.
     pub(crate) fn io(tried: FileOperation, path: &Path, error: &io::Error) -> Self {
         let (file, verb) = (path.display().to_string(), tried.verb());
         let message = format!("cannot {verb} {file}: {error}\n  help: {}", tried.help(path, error));
@@ -161,7 +161,7 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        // What the launch itself was given is the command line's.
+        // The parameters of the launch come from the command line.
         let exit = match error.kind() {
             ErrorKind::Launch(_)
             | ErrorKind::Kernel(_)
@@ -172,7 +172,7 @@ impl From<Error> for Failure {
             _ => Exit::Driver,
         };
         let message = match error.kind() {
-            // Its guess is for whoever wrote the types of a program.
+            // The error's advice is meant for authors of Rust code.
             ErrorKind::Arguments(mismatch) => {
                 let mut mismatch = mismatch.clone();
                 mismatch.guess = None;

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::{Exit, Failure, FileOperation};
 
-/// Bytes that are read of a pipe or a device, which do not say how many they have.
+/// The maximum number of bytes that are read from a pipe or a device, whose length is unknown.
 const MAX_STREAM: u64 = 256 << 20;
 
-/// The bytes of a file; `what` it is for is said where it has more than `limit`.
+/// The bytes of a file; `what` is named in the error if it has more than `limit`.
 pub(crate) fn read(path: &Path, limit: u64, what: &str) -> Result<Vec<u8>, Failure> {
     let failed = |error: io::Error| Failure::io(FileOperation::Read, path, &error);
     let file = File::open(path).map_err(failed)?;
@@ -36,9 +36,9 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     written.map_err(|error| Failure::io(FileOperation::Write, path, &error))
 }
 
-/// Finds out whether a file can be written, before the work that makes its contents, and leaves it as it is.
+/// Checks that a file can be written, before its contents are computed, and leaves it unchanged.
 ///
-/// Pipes and devices are not tried: to open a pipe is to wait for its reader, and to close it is the end of what that reads.
+/// Pipes and devices are not checked: opening a pipe waits for its reader, and closing it ends the reader's input.
 pub(crate) fn try_to_write(path: &Path) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::io(FileOperation::Write, path, &error);
     match fs::metadata(path) {
@@ -47,7 +47,7 @@ pub(crate) fn try_to_write(path: &Path) -> Result<(), Failure> {
         Err(_) => {}
     }
     match File::create_new(path) {
-        // Nobody shall take an empty file for a result.
+        // An empty file must not be mistaken for a result.
         Ok(_) => fs::remove_file(path).map_err(failed),
         // Made by another process meanwhile, or a link that leads nowhere yet.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -55,10 +55,10 @@ pub(crate) fn try_to_write(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// The same of a file that is replaced by another one, which is written beside it.
+/// The same for a file that is replaced by another one, which is written beside it.
 pub(crate) fn try_to_replace(path: &Path) -> Result<(), Failure> {
     try_to_write(path)?;
-    // Where a link leads; what is not there can be made, as was just tried.
+    // The target of a link; a file that does not exist can be created, as was just checked.
     let Some(target) = fs::canonicalize(path).ok().filter(|target| target.is_file()) else { return Ok(()) };
     if ["/dev", "/proc"].iter().any(|folder| path.starts_with(folder)) {
         return Ok(());
@@ -76,11 +76,12 @@ pub(crate) fn say_lost(log: &Path, number: i32) {
     anstream::eprint!("{}", crate::output::Outcome::from(failure).text);
 }
 
-/// A folder for what a program that is started finds; gone at the end.
+/// A folder for files that a started program must find; removed when dropped.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    /// For this user alone. A folder that is there already is another process's: numbers of processes come again.
+    /// Accessible only to this user. An existing folder belongs to another process, because process numbers are
+    /// reused.
     pub(crate) fn new(purpose: &str) -> Result<Self, Failure> {
         #[cfg_attr(not(unix), allow(unused_mut, reason = "the mode is Unix's"))]
         let mut builder = fs::DirBuilder::new();
@@ -102,7 +103,7 @@ impl Folder {
         &self.0
     }
 
-    /// Puts a file into it, under a name, which may have folders.
+    /// Links a file into it, under a name that may contain folders.
     pub(crate) fn link(&self, name: &str, file: &Path) -> Result<PathBuf, Failure> {
         let link = self.0.join(name);
         let folder = link.parent().unwrap_or(&self.0);
@@ -112,7 +113,7 @@ impl Folder {
     }
 }
 
-/// Makes a symbolic link to a file or folder. `emulate`, which needs them, is for Linux alone.
+/// Makes a symbolic link to a file or folder. `emulate`, which needs them, runs only on Linux.
 pub(crate) fn symlink(to: &Path, link: &Path) -> io::Result<()> {
     #[cfg(unix)]
     return std::os::unix::fs::symlink(to, link);

@@ -6,12 +6,12 @@
 //! | `interpose` | a program with the recorder as its driver, for `trace`, `check` and `record` |
 //! | `emulated` | a program with the emulator as its driver |
 //! | `program` | a program that a command starts |
-//! | `kernel_file`, `image` | reading a kernel file: what has to be compiled, and images |
-//! | `signature`, `debug` | what its parameters are: from its code and names, from debug information |
+//! | `kernel_file`, `image` | reading a kernel file: sources that must be compiled, and images |
+//! | `signature`, `debug` | the meaning of its parameters: from its code and names, from debug information |
 //! | `model`, `scalar` | the description of a kernel file |
-//! | `output`, `table`, `style` | one answer, as text or JSON |
-//! | `markup` | what pages and pictures for a browser share |
-//! | `files` | reading up to a limit, writing what was tried first |
+//! | `output`, `table`, `style` | the result of a command, as text or JSON |
+//! | `markup` | common parts of pages and pictures for a browser |
+//! | `files` | reading up to a limit, writing after a check that it is possible |
 //! | `failure` | errors and the exit codes |
 
 mod bind;

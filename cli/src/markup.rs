@@ -1,4 +1,4 @@
-//! What pages and pictures for a browser share: escaping, colours, the frame of a page, text in a picture.
+//! Common parts of pages and pictures for a browser: escaping, colours, the frame of a page, text in a picture.
 
 /// The style of every page, in light and dark.
 const STYLE: &str = "\
@@ -13,7 +13,7 @@ td, th { padding: 0 .6rem } td { text-align: right; white-space: pre } td.code, 
 @media (max-width: 600px) { body { margin: .6rem } td, th { padding: 0 .3rem } }
 ";
 
-/// Told apart by people who do not see all colours (Okabe and Ito).
+/// Distinguishable with colour-blindness (Okabe and Ito).
 pub(crate) mod colour {
     pub(crate) const BLUE: &str = "#0072b2";
     pub(crate) const SKY: &str = "#56b4e9";
@@ -24,7 +24,8 @@ pub(crate) mod colour {
     pub(crate) const PURPLE: &str = "#cc79a7";
 }
 
-/// A page of its own. `title` is text, `style` is added to that of every page, `body` is markup behind the heading.
+/// A self-contained page. `title` is text, `style` is added to that of every page, `body` is the markup after the
+/// heading.
 pub(crate) fn page(title: &str, style: &str, body: &str) -> String {
     let title = escaped(title);
     format!(
@@ -39,7 +40,7 @@ pub(crate) fn label(x: f64, y: f64, anchor: &str, text: &str) -> String {
     format!("<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>\n", escaped(text))
 }
 
-/// A name in an image may say anything.
+/// A name in an image may contain anything.
 pub(crate) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {

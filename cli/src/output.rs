@@ -8,23 +8,23 @@ use crate::failure::{Exit, Failure};
 use crate::table::Columns;
 use crate::{stdout, style};
 
-/// What a command answers.
+/// The result of a command.
 pub(crate) struct Outcome {
-    /// With styles, which a pipe does not get.
+    /// The text with styles, which are removed for a pipe.
     pub(crate) text: String,
     /// With a field `schema`.
     pub(crate) json: Json,
     pub(crate) exit: Exit,
     /// The text is for standard error.
     pub(crate) is_error: bool,
-    /// The code of a program that was started, which stands for the tool's own.
+    /// The exit code of a started program, which replaces the tool's own.
     pub(crate) program: Option<u8>,
 }
 
-/// An answer for programs.
+/// A result for programs.
 pub(crate) enum Json {
     Tree(Value),
-    /// What would be a tree of many times its size.
+    /// Ready-made JSON, whose tree would have many times its size.
     Text(String),
 }
 
@@ -56,7 +56,7 @@ impl From<Failure> for Outcome {
     }
 }
 
-/// Without what a name in an image could tell a terminal to do. Colours stay.
+/// The text without control sequences that a name in an image could contain. Colours are kept.
 fn harmless(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     for (at, c) in text.char_indices() {
@@ -74,7 +74,7 @@ fn harmless(text: &str) -> String {
     clean
 }
 
-/// Prints the answer. A reader who has gone away is no error of the command.
+/// Prints the result. A closed pipe is not an error of the command.
 pub(crate) fn print(outcome: &Outcome, json: bool) -> ExitCode {
     let code = ExitCode::from(outcome.program.unwrap_or(outcome.exit as u8));
     let is_error = outcome.is_error && !json;

@@ -1,7 +1,7 @@
 //! The program that a command starts, and signals: a signal that ends it still leaves the command's output.
 //!
-//! A signal of the terminal (^C) goes to the program too, as both are in the foreground; one that was sent to this process alone is
-//! handed on. Either way the program decides what it does, and this process waits for its end.
+//! A signal of the terminal (^C) also reaches the program, because both are in the foreground; a signal that was sent only to this
+//! process is forwarded. In both cases the program decides how to react, and this process waits for its end.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -18,7 +18,7 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// As shells have it.
+    /// The exit code as in shells.
     pub(crate) fn exit_code(self) -> u8 {
         let code = self.code.or(self.signal.map(|signal| 128 + signal));
         code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
@@ -35,7 +35,7 @@ impl From<ExitStatus> for Ended {
     }
 }
 
-/// Whether a process has that number, and has not ended; taken for granted where that cannot be found out.
+/// Whether a process with that number exists and has not ended; true if that cannot be determined.
 pub(crate) fn is_alive(process: u64) -> bool {
     let folder = Path::new("/proc").join(process.to_string());
     let state = std::fs::read_to_string(folder.join("stat")).unwrap_or_default();
@@ -78,19 +78,20 @@ mod signals {
     use std::ptr::null_mut;
     use std::sync::atomic::{AtomicI32, Ordering};
 
-    /// What people and service managers end programs with.
+    /// The signals with which users and service managers end programs.
     const ENDING: [c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
-    /// The program; 0 before it has started and once it has ended, when its number may be another's.
+    /// The process number of the program; 0 before it has started and after it has ended, when the number may be
+    /// reused.
     static PROGRAM: AtomicI32 = AtomicI32::new(0);
-    /// A signal that came before there was a program.
+    /// A signal that arrived before the program was started.
     static EARLY: AtomicI32 = AtomicI32::new(0);
 
-    /// Signals no longer end this process. The program gets its own handling of them back when it starts; what this process was
-    /// told to ignore (`nohup`), both ignore.
+    /// Signals no longer end this process. The program gets the default handling when it starts; signals that this process was
+    /// told to ignore (`nohup`) are ignored by both.
     pub(super) fn catch() {
         for signal in ENDING {
-            // SAFETY: both structures are plain data for which zeros are a value (no flags, an empty mask), and live over the
-            // calls; the handler has the signature that SA_SIGINFO means, and does only what a handler may.
+            // SAFETY: both structures are plain data for which zeros are valid (no flags, an empty mask), and outlive the
+            // calls; the handler has the signature for SA_SIGINFO, and is async-signal-safe.
             unsafe {
                 let mut old: libc::sigaction = MaybeUninit::zeroed().assume_init();
                 let mut new: libc::sigaction = MaybeUninit::zeroed().assume_init();
@@ -104,9 +105,10 @@ mod signals {
     }
 
     extern "C" fn handler(signal: c_int, info: *mut siginfo_t, _: *mut libc::c_void) {
-        // SAFETY: `catch` alone installs this, with SA_SIGINFO, with which the system passes the address of a structure that it has filled.
+        // SAFETY: only `catch` installs this, with SA_SIGINFO, for which the system passes the address of an initialised structure.
         let code = unsafe { (*info).si_code };
-        // Linux has numbers over 0 for what no process sent. Elsewhere the program gets some signals twice.
+        // On Linux, the code is above 0 for signals that no process has sent. On other systems the program gets some
+        // signals twice.
         let is_of_terminal = cfg!(target_os = "linux") && code > 0;
         let program = PROGRAM.load(Ordering::SeqCst);
         if program == 0 {
@@ -117,23 +119,24 @@ mod signals {
     }
 
     fn send(program: pid_t, signal: c_int) {
-        // SAFETY: takes two numbers; the number is the child's as long as nobody has waited for it, which is so while `PROGRAM`
-        // has it.
+        // SAFETY: the function takes two numbers; the process number is that of the child until it is waited for, which does
+        // not happen while `PROGRAM` contains it.
         unsafe { libc::kill(program, signal) };
     }
 
-    /// Hands signals on until the program has ended; its status is there to be asked for afterwards.
+    /// Forwards signals until the program has ended; its status can be queried afterwards.
     pub(super) fn hand_on_to(child: &Child) {
         let Ok(program) = pid_t::try_from(child.id()) else { return };
         PROGRAM.store(program, Ordering::SeqCst);
-        // One that the handler saw before the line above.
+        // A signal that the handler received before the line above.
         let early = EARLY.swap(0, Ordering::SeqCst);
         if early != 0 {
             send(program, early);
         }
         let mut info = MaybeUninit::<siginfo_t>::zeroed();
         loop {
-            // SAFETY: the call writes the structure, which outlives it, and asks for nothing else. WNOWAIT leaves the child as it is, so that its number stays its own.
+            // SAFETY: the call writes the structure, which outlives it, and has no other requirement. WNOWAIT does not reap the child, so
+            // its number is not reused.
             let answer = unsafe {
                 libc::waitid(libc::P_PID, child.id(), info.as_mut_ptr(), libc::WEXITED | libc::WNOWAIT)
             };

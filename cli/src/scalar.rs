@@ -1,6 +1,6 @@
 //! Numbers, by their names in PTX, C and Rust.
 
-/// A number that a kernel takes or has in memory.
+/// A type of numbers in parameters or memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Scalar {
     U8,
@@ -45,7 +45,7 @@ impl Scalar {
         self.entry().0
     }
 
-    /// As the command line has it: without a path.
+    /// Its name on the command line, without a path.
     pub(crate) fn word(self) -> &'static str {
         self.rust().trim_start_matches("half::")
     }
@@ -58,7 +58,7 @@ impl Scalar {
         self.entry().2
     }
 
-    /// By the name of a PTX type without its dot; `b32` says no more than that it is 4 bytes.
+    /// By the name of a PTX type without its dot; `b32` only means 4 bytes.
     pub(crate) fn of_ptx(name: &str) -> Option<Self> {
         Some(match name {
             "u8" | "b8" => Self::U8,

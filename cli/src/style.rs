@@ -11,7 +11,7 @@ pub(crate) fn strong(text: &str) -> String {
     painted(Style::new().bold(), text)
 }
 
-/// What may be passed over.
+/// Unimportant text.
 pub(crate) fn faint(text: &str) -> String {
     painted(Style::new().dimmed(), text)
 }
@@ -21,7 +21,7 @@ pub(crate) fn good(text: &str) -> String {
     painted(AnsiColor::Green.on_default(), text)
 }
 
-/// What does not.
+/// Text about something wrong.
 pub(crate) fn bad(text: &str) -> String {
     painted(AnsiColor::Red.on_default().bold(), text)
 }

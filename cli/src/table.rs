@@ -4,38 +4,38 @@ use std::sync::LazyLock;
 
 use crate::style;
 
-/// Columns of the lists of numbers where nothing else says how wide they may be.
+/// The width of lists of numbers if there is no other limit.
 const USUAL: usize = 80;
 /// The narrowest terminal that lines are fitted to.
 const LEAST: usize = 20;
 
-/// Columns that lines may have: those of the terminal. A file or a pipe has no limit: whoever reads it wraps as they like.
+/// The maximum width of lines: that of the terminal. A file or a pipe has no limit; its reader can wrap lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Columns(Option<usize>);
 
 impl Columns {
-    /// Of standard output, where answers go.
+    /// The width of standard output, for results.
     pub(crate) fn out() -> Self {
         static OUT: LazyLock<Columns> =
             LazyLock::new(|| Columns::of(terminal_size::terminal_size_of(std::io::stdout())));
         *OUT
     }
 
-    /// Of standard error, where errors go.
+    /// The width of standard error, for errors.
     pub(crate) fn err() -> Self {
         static ERR: LazyLock<Columns> =
             LazyLock::new(|| Columns::of(terminal_size::terminal_size_of(std::io::stderr())));
         *ERR
     }
 
-    /// The variable `COLUMNS`, as POSIX has it, stands for the terminal's own number.
+    /// The variable `COLUMNS` overrides the terminal's own number, as in POSIX.
     fn of(terminal: Option<(terminal_size::Width, terminal_size::Height)>) -> Self {
         let wish = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
         let own = || terminal.map(|(width, _)| usize::from(width.0));
         Self(wish.filter(|columns| *columns > 0).or_else(own).map(|columns| columns.max(LEAST)))
     }
 
-    /// For what is laid out in columns in any case.
+    /// For text that is laid out in columns in any case.
     pub(crate) fn or_usual(self) -> usize {
         self.0.unwrap_or(USUAL)
     }
@@ -44,7 +44,7 @@ impl Columns {
         self.0.unwrap_or(usize::MAX)
     }
 
-    /// Words in lines that fit, each behind `indent`.
+    /// Wraps words into lines that fit, each after `indent`.
     pub(crate) fn wrap(self, text: &str, indent: &str) -> String {
         let (mut lines, mut line) = (String::new(), String::new());
         for word in text.split_whitespace() {
@@ -63,8 +63,8 @@ impl Columns {
         lines
     }
 
-    /// The lines of a message in lines that fit. Source stays above the caret that points into it, and rows of a table stay
-    /// rows, which are cut where the terminal ends.
+    /// Wraps the lines of a message into lines that fit. Source stays above the caret that points into it, and rows of a
+    /// table stay rows, which are cut where the terminal ends.
     pub(crate) fn wrap_lines(self, message: &str, indent: &str) -> String {
         let mut text = String::new();
         let mut lines = message.lines().enumerate().peekable();
@@ -87,7 +87,7 @@ impl Columns {
 /// Rows of cells under a heading.
 pub(crate) struct Table {
     heading: Vec<&'static str>,
-    /// Columns of numbers, which end at the same place.
+    /// Columns of numbers, which are right-aligned.
     right: &'static [usize],
     rows: Vec<Vec<String>>,
 }
@@ -101,12 +101,12 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// The lines, each behind `indent`; they are cut where the terminal ends.
+    /// The lines, each after `indent`, truncated to the terminal's width.
     pub(crate) fn print(&self, indent: &str) -> String {
         self.print_in(indent, Columns::out())
     }
 
-    /// The same for another place than standard output.
+    /// The same for another width than that of standard output.
     pub(crate) fn print_in(&self, indent: &str, columns: Columns) -> String {
         let (heading, rows) = self.lines(indent, columns);
         format!("{}\n{rows}", style::faint(&heading))
@@ -149,7 +149,7 @@ impl Table {
     }
 }
 
-/// Columns on a terminal: what sets colours has none.
+/// The width on a terminal, without colour sequences.
 fn length(text: &str) -> usize {
     let mut in_escape = false;
     let is_seen = |c: &char| {
@@ -160,7 +160,7 @@ fn length(text: &str) -> usize {
     text.chars().filter(is_seen).count()
 }
 
-/// The text, with an ellipsis for what is over `width`.
+/// The text, truncated to `width` with an ellipsis.
 pub(crate) fn shorten(text: &str, width: usize) -> String {
     if length(text) <= width {
         return text.to_owned();
@@ -169,7 +169,7 @@ pub(crate) fn shorten(text: &str, width: usize) -> String {
     format!("{kept}…")
 }
 
-/// Words in lines that fit standard output, each behind `indent`.
+/// Wraps words into lines that fit standard output, each after `indent`.
 pub(crate) fn wrap(text: &str, indent: &str) -> String {
     Columns::out().wrap(text, indent)
 }

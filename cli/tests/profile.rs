@@ -148,7 +148,7 @@ fn the_coverage_of_a_program_is_written_when_it_ends() {
     assert!(report.contains("FNDA:8,transpose\n") && report.contains("end_of_record\n"), "{report}");
 }
 
-/// The kernel prints before it loops for ever, so that the signal comes while it runs.
+/// The kernel prints before it loops forever, so that the signal comes while it runs.
 #[cfg(unix)]
 #[test]
 fn what_was_counted_before_an_interrupt_is_shown_and_written() {

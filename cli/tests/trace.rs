@@ -238,7 +238,7 @@ mod asks_by_name {
     /// The function that a program of that version finds.
     fn found(driver: &Driver, name: &CStr, version: c_int, flags: cuuint64_t) -> *mut c_void {
         let mut place = null_mut();
-        // SAFETY: the name is a C string, by its type; the place outlives the call; the status may be null.
+        // SAFETY: the name is a C string, by its type; the output outlives the call; the status may be null.
         ok(unsafe { driver.cuGetProcAddress_v2(name.as_ptr(), &mut place, version, flags, null_mut()) });
         assert!(!place.is_null(), "{name:?}");
         place
@@ -343,7 +343,7 @@ L:
 }
 ";
 
-/// A trace of a program that waits for a kernel for ever, and the folder that has the recorder's lines.
+/// A trace of a program that waits for a kernel forever, and the folder that has the recorder's lines.
 #[cfg(unix)]
 struct Endless {
     tool: std::process::Child,

@@ -15,7 +15,7 @@ type Identity = (u64, u64);
 
 static BEFORE: OnceLock<Vec<Identity>> = OnceLock::new();
 
-/// When a library is loaded, or at first use where nobody calls it then.
+/// Called when the library is loaded, or at first use if that call does not happen.
 pub fn remember() {
     BEFORE.get_or_init(all);
 }
@@ -82,7 +82,7 @@ fn is_put_there() -> bool {
     false
 }
 
-/// Past the lock of the standard library's handle: in a forked process nobody may be there to release it.
+/// Bypasses the lock of the standard library's handle: in a forked process the thread that holds it may not exist.
 #[cfg(all(unix, not(miri)))]
 fn write(bytes: &[u8]) -> io::Result<()> {
     (&*file()).write_all(bytes)
@@ -123,7 +123,8 @@ fn identity_of(_: &str) -> Option<Identity> {
     None
 }
 
-/// Writes without the signals that would end the program where nobody reads a pipe any more, or a file is at its limit.
+/// Writes without the signals that would end the program if a pipe has no reader any more, or a file has reached its
+/// size limit.
 #[cfg(all(
     target_os = "linux",
     not(miri),

@@ -33,7 +33,7 @@ macro_rules! twice {
             }
             #[cfg(target_arch = "x86_64")]
             if $crate::vectors::available() {
-                // SAFETY: the CPU has what the function is compiled with, as was just asked.
+                // SAFETY: the CPU has the features that the function is compiled for, as was just checked.
                 return unsafe { fast::<$($parameter,)* $($number),*>($($argument),*) };
             }
             $body::<$($parameter,)* $($number),*>($($argument),*)

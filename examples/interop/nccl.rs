@@ -132,7 +132,7 @@ fn all_reduce(nccl: &Nccl, ranks: &mut [Rank], count: usize) -> Result<(), Box<d
     // SAFETY: both lists have `devices.len()` entries and outlive the call; every device exists, its context is a rank's.
     nccl.check("ncclCommInitAll", unsafe { init.0(init.1, init.2, devices.as_ptr()) })?;
 
-    // One thread has all devices: without a group, the first call would wait for the others for ever.
+    // One thread has all devices: without a group, the first call would wait for the others forever.
     // SAFETY: it takes nothing, and the group that it begins is ended below, whatever comes of the calls between.
     nccl.check("ncclGroupStart", unsafe { (nccl.ncclGroupStart)() })?;
     let queued = ranks.iter_mut().zip(&comms).try_for_each(|(rank, comm)| {

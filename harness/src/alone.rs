@@ -46,13 +46,13 @@ pub fn alone() -> Alone {
 /// let _alone = cuda_harness::alone_within(Duration::from_secs(600));
 /// ```
 pub fn alone_within(limit: Duration) -> Alone {
-    // A test that failed does not keep others from running.
+    // A failed test, which poisons the lock, does not keep others from running.
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let (sender, ended) = mpsc::channel();
     let test = thread::current().name().unwrap_or("a test").to_owned();
     thread::spawn(move || {
         if ended.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
-            // Not by `eprintln`, which the test harness keeps to itself; and no destructors, which could hang too.
+            // Not with `eprintln`, which the test harness captures; and without destructors, which could hang too.
             let _ = writeln!(std::io::stderr(), "{test} did not end within {limit:?}");
             process::abort();
         }

@@ -24,13 +24,13 @@ pub struct Call {
     pub(crate) end: OnceLock<End>,
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Debug)]
 pub(crate) struct End {
     pub(crate) answer: CUresult,
     pub(crate) is_injected: bool,
     pub(crate) took: Duration,
-    /// What the arguments of those numbers received.
+    /// The values that the arguments with these indices received.
     pub(crate) arguments: Vec<(usize, Value)>,
     /// The event that a node of a graph, which the call made or changed, records when the graph is launched.
     pub(crate) recorded_by_node: Option<Value>,
@@ -158,22 +158,22 @@ impl Calls {
         self.0.iter().filter(|call| call.is(name)).count()
     }
 
-    /// Those for which `wanted` is true.
+    /// The calls for which `wanted` is true.
     pub fn filter(&self, mut wanted: impl FnMut(&Call) -> bool) -> Calls {
         Calls(self.0.iter().filter(|call| wanted(call)).cloned().collect())
     }
 
-    /// Those of this function.
+    /// The calls of this function.
     pub fn of(&self, name: &str) -> Calls {
         self.filter(|call| call.is(name))
     }
 
-    /// Those of this thread.
+    /// The calls of this thread.
     pub fn of_thread(&self, thread: usize) -> Calls {
         self.filter(|call| call.thread == thread)
     }
 
-    /// Those whose result comes from a [`Fault`](crate::Fault).
+    /// The calls whose result comes from a [`Fault`](crate::Fault).
     ///
     /// ```
     /// use cuda_driver_sys::CUresult;

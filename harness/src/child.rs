@@ -1,5 +1,5 @@
-//! Runs one test again in a separate process: for what ends CUDA in a process, such as a kernel that faults on a GPU, for what is read
-//! once per process, such as environment variables, and for what is printed.
+//! Runs one test again in a separate process: for tests that make CUDA unusable in their process, such as a kernel that faults on a
+//! GPU; for settings that are read once per process, such as environment variables; and for tests of printed output.
 //!
 //! ```
 //! use cuda_harness::child;
@@ -24,13 +24,13 @@ use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Has the name of the test in the child's environment.
+/// The environment variable with the name of the test, in the child.
 const VARIABLE: &str = "CUDA_LAUNCH_TEST_CHILD";
 
 /// A child that takes longer is killed.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// For what a child has printed last, when its time is over.
+/// The time to read the last output of a child whose time is over.
 const LAST: Duration = Duration::from_secs(1);
 
 /// How a child ended, and what it printed.
@@ -56,8 +56,9 @@ pub fn is_child(test: &str) -> bool {
 
 /// Runs the test of this name of this test program again, in a child where [`is_child`] returns true for it. It has a minute.
 ///
-/// The name is the one that `cargo test` prints. If no test has it, the child ends with code 0 and runs nothing:
-/// [`ran`](Ended::ran) tells. What processes that it has started still print is awaited for the rest of that minute.
+/// The name is the one that `cargo test` prints. If no test has this name, the child runs nothing and ends with code 0:
+/// [`ran`](Ended::ran) then returns false. Output of processes that the child has started is awaited for the rest of
+/// that minute.
 ///
 /// # Errors
 ///
@@ -108,7 +109,7 @@ fn run_limited(
             return Ok(Ended { code: status.code(), stdout: text(&stdout), stderr: text(&stderr) });
         }
         if start.elapsed() > limit {
-            // It may have ended meanwhile; what it printed is told either way.
+            // It may have ended in the meantime; its output is reported either way.
             let _ = child.kill().and_then(|()| child.wait().map(drop));
             let (stdout, stderr) = (text(&stdout), text(&stderr));
             return Err(Error::ChildHangs { test: test.to_owned(), limit, stdout, stderr });
@@ -118,13 +119,13 @@ fn run_limited(
 }
 
 impl Ended {
-    /// Whether the test ended well, and there was one of that name.
+    /// Whether there was a test of that name and it succeeded.
     pub fn ran(&self) -> bool {
         self.code == Some(0) && self.stdout.contains("running 1 test")
     }
 }
 
-/// What a child prints: read on a thread, so that a child that prints much is not held up.
+/// The output of a child, read on a thread, so that a child that prints much is not blocked.
 struct Printed {
     bytes: Arc<Mutex<Vec<u8>>>,
     ended: Receiver<()>,
@@ -143,13 +144,14 @@ impl Printed {
                     place.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(part);
                 }
             }
-            // Nobody waits where the time was over.
+            // The receiver is gone if the time was over.
             let _ = sender.send(());
         });
         Printed { bytes, ended }
     }
 
-    /// All of it; or what there was after so long: a process that the child has started may print for as long as it likes.
+    /// The whole output; or what there is after `patience`, because a process that the child has started may keep the pipe
+    /// open for any time.
     fn text(&self, patience: Duration) -> String {
         let _ = self.ended.recv_timeout(patience);
         String::from_utf8_lossy(&self.bytes.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
@@ -180,7 +182,7 @@ mod tests {
         }
     }
 
-    /// It has the pipe that the child prints to.
+    /// Such a process holds the pipe that the child prints to.
     #[test]
     #[cfg(target_os = "linux")]
     fn a_process_that_outlives_the_child_is_not_awaited() {
@@ -192,7 +194,7 @@ mod tests {
         let ended =
             run_limited(NAME, &[], Stdio::null(), Duration::from_secs(2)).unwrap_or_else(
                 |error| match error {
-                    // Too slow a machine for the child: it was killed, and has printed.
+                    // On a slow machine the child was killed, after it has printed.
                     Error::ChildHangs { stdout, stderr, .. } => super::Ended { code: None, stdout, stderr },
                     other => panic!("{other:?}"),
                 },

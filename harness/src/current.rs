@@ -1,5 +1,5 @@
 //! State of the calling thread: its current context, and a number.
-#![allow(unsafe_code)] // Asks a driver.
+#![allow(unsafe_code)] // Queries a driver.
 
 use cuda_driver_sys::{CUresult, Driver};
 use std::ptr::null_mut;
@@ -23,7 +23,7 @@ thread_local! {
     static LIFE: Arc<()> = Arc::new(());
 }
 
-/// What has an owner for as long as the calling thread is there.
+/// A weak reference that is alive as long as the calling thread.
 #[cfg(feature = "check")]
 pub(crate) fn life() -> Weak<()> {
     LIFE.try_with(Arc::downgrade).unwrap_or_default()
@@ -32,7 +32,7 @@ pub(crate) fn life() -> Weak<()> {
 /// The calling thread's context; 0 if there is none.
 pub(crate) fn context(driver: &Driver) -> u64 {
     let mut context = null_mut();
-    // SAFETY: the place is a handle's and outlives the call; the function asks for nothing else.
+    // SAFETY: the output is a handle and outlives the call; the function has no other requirement.
     match unsafe { driver.cuCtxGetCurrent(&mut context) } {
         CUresult::SUCCESS => context.expose_provenance() as u64,
         _ => 0,

@@ -10,18 +10,18 @@ use crate::read;
 use crate::value::{Argument, Value};
 use cuda_driver_sys::CUresult;
 
-/// What is passed to a function.
+/// The arguments of a call.
 ///
 /// # Safety
 ///
-/// 1. The words are the arguments of a call of that function, whose contract holds.
+/// 1. `words` are the arguments of a call of that function whose contract holds.
 pub(crate) unsafe fn arguments(function: &Function, words: &[u64], objects: &mut Objects) -> Vec<Argument> {
     let parameters = function.parameters.iter().zip(words);
     parameters
         .map(|(parameter, word)| {
             let value = match parameter.ty {
                 Type::Plain(ty) => plain(ty, *word, objects),
-                // SAFETY: 1: a `const char *` of the function: null, or a C string that nothing writes during the call,
+                // SAFETY: 1: a `const char *` of the function: null, or a C string that is not written during the call,
                 // by duty 1.
                 Type::Text => unsafe { read::text(*word) }.map_or(Value::Null, Value::Text),
                 Type::Out(_) | Type::OutText | Type::Pointer => pointer(*word, objects),
@@ -32,21 +32,21 @@ pub(crate) unsafe fn arguments(function: &Function, words: &[u64], objects: &mut
         .collect()
 }
 
-/// What each argument that points to a single result received, as a word.
+/// The value that each argument with a single result received, as a word.
 ///
 /// # Safety
 ///
-/// 1. The words are the arguments of a call of that function, whose contract holds, and which succeeded.
+/// 1. `words` are the arguments of a call of that function whose contract holds and which succeeded.
 pub(crate) unsafe fn results(function: &Function, words: &[u64]) -> Vec<(usize, u64)> {
     let parameters = function.parameters.iter().zip(words).enumerate();
     let results = parameters.filter(|(_, (_, word))| **word != 0);
     results
         .filter_map(|(number, (parameter, word))| match parameter.ty {
-            // SAFETY: 1: the driver wrote a value of that type, as the call succeeded, and nothing else uses its place
-            // before the call returns, by duty 1; functions that do not always write have no such type.
+            // SAFETY: 1: the driver wrote a value of that type, because the call succeeded, and no other code uses the
+            // output before the call returns, by duty 1; outputs that are not always written have other types.
             Type::Out(ty) => Some((number, unsafe { read::value(*word, ty) })),
-            // SAFETY: 1: the driver wrote the address of a text, or null, of 8 bytes, and nothing else uses the place
-            // before the call returns, by duty 1.
+            // SAFETY: 1: the driver wrote the address of a text or null, which has 8 bytes, and no other code uses
+            // the output before the call returns, by duty 1.
             Type::OutText => Some((number, unsafe { read::value(*word, Plain::Host) })),
             _ => None,
         })
@@ -57,7 +57,7 @@ pub(crate) unsafe fn results(function: &Function, words: &[u64]) -> Vec<(usize, 
 ///
 /// # Safety
 ///
-/// 1. They are those of a call of that function that succeeded.
+/// 1. They are the results of a successful call of that function.
 pub(crate) unsafe fn received(
     function: &Function,
     results: &[(usize, u64)],
@@ -66,7 +66,8 @@ pub(crate) unsafe fn received(
     let value = |(number, word): &(usize, u64)| {
         let value = match function.parameters.get(*number)?.ty {
             Type::Out(ty) => plain(ty, *word, objects),
-            // SAFETY: 1: null, or a C string of the driver's, which stays with the object or forever, as the call has just answered with it: duty 1.
+            // SAFETY: 1: null, or a C string of the driver that the call has just returned, which lives as long as the object or forever:
+            // duty 1.
             Type::OutText => unsafe { read::text(*word) }.map_or(Value::Null, Value::Text),
             _ => return None,
         };
@@ -91,7 +92,7 @@ pub(crate) fn plain(ty: Plain, word: u64, objects: &mut Objects) -> Value {
     }
 }
 
-/// A handle as its object.
+/// The object of a handle.
 pub(crate) fn handle(kind: Kind, handle: u64, objects: &mut Objects) -> Value {
     match (read::common_stream(kind, handle), handle) {
         (Some(stream), _) => Value::Stream(stream),
@@ -103,7 +104,7 @@ pub(crate) fn handle(kind: Kind, handle: u64, objects: &mut Objects) -> Value {
     }
 }
 
-/// An address: in memory that is known, or somewhere.
+/// An address, in known memory or elsewhere.
 pub(crate) fn pointer(address: u64, objects: &Objects) -> Value {
     match memory(address, objects) {
         Some(value) => value,
@@ -112,7 +113,7 @@ pub(crate) fn pointer(address: u64, objects: &Objects) -> Value {
     }
 }
 
-/// The memory that an address is in.
+/// The memory that contains an address.
 pub(crate) fn memory(address: u64, objects: &Objects) -> Option<Value> {
     let (place, offset) = objects.memory_at(address)?;
     objects.at(place).map(|object| Value::Object(object.name.plus(offset)))

@@ -12,7 +12,7 @@ use crate::objects::{New, Object, Objects, Place};
 use crate::read::common_stream;
 use crate::rules::{Effect, Shares, Size};
 
-/// A call, as its effects need it.
+/// A call in progress, with the information that its effects need.
 #[derive(Clone, Copy)]
 pub(crate) struct Doing<'call> {
     pub(crate) number: usize,
@@ -22,7 +22,7 @@ pub(crate) struct Doing<'call> {
     pub(crate) context: u64,
 }
 
-/// What is taken back if the driver refuses.
+/// A change that is undone if the driver refuses the call.
 #[derive(Clone, Copy)]
 pub(crate) enum Undo {
     Ended(Place),
@@ -34,10 +34,10 @@ impl Doing<'_> {
         self.words.get(number).copied().unwrap_or(0)
     }
 
-    /// The handle that an argument is.
+    /// The handle in an argument.
     fn address(&self, kind: Kind, at: usize) -> u64 {
         let word = self.word(at);
-        // CU_STREAM_PER_THREAD is one handle for as many streams as there are threads and contexts.
+        // CU_STREAM_PER_THREAD is the same handle for a different stream in each thread and context.
         if kind == Kind::Capture && word == 2 {
             let context = self.context & u64::from(u32::MAX);
             return 1 << 63 | (current::thread() as u64) << 32 | context;
@@ -45,7 +45,7 @@ impl Doing<'_> {
         word
     }
 
-    /// How much device memory the call asks for.
+    /// The size of the device memory that the call allocates.
     pub(crate) fn bytes(&self) -> u64 {
         self.function
             .effects
@@ -94,7 +94,7 @@ impl Doing<'_> {
         })
     }
 
-    /// Ends what the call ends; what is wrong with it.
+    /// Marks the objects that the call destroys, and returns what is wrong.
     pub(crate) fn before(
         &self,
         objects: &mut Objects,
@@ -130,7 +130,7 @@ impl Doing<'_> {
         (undo, problems)
     }
 
-    /// Everything that goes with a context.
+    /// Marks everything that is destroyed with a context.
     fn end_all_of(&self, objects: &mut Objects, context: u64, undo: &mut Vec<Undo>) {
         let of_it = |o: &Object| o.context == context && o.name.kind().ends_with_context();
         self.end_all(objects, of_it, undo);
@@ -155,14 +155,14 @@ impl Doing<'_> {
         problems: &mut Vec<Problem>,
     ) {
         let address = self.address(kind, at);
-        // Giving nothing back is allowed; the first device is number 0.
+        // Releasing null is allowed; but the first device is number 0.
         if shares == 0 || (address == 0 && kind != Kind::PrimaryContext) {
             return;
         }
         let Some(place) = objects.find(kind, address) else { return };
         let Some(object) = objects.at_mut(place) else { return };
         if !object.is_live() {
-            // A graph outlives the context in which it counts as ended.
+            // A graph outlives the context with which it is marked as destroyed.
             if object.name.kind() == Kind::Graph && !object.is_released {
                 return;
             }
@@ -180,9 +180,9 @@ impl Doing<'_> {
         }
     }
 
-    /// Handles and memory that have ended, in a call that does not end them itself.
+    /// Destroyed handles and freed memory among the arguments of a call that does not release them itself.
     fn dead(&self, objects: &Objects) -> Vec<Problem> {
-        // They may be asked what an address is.
+        // These functions may be called with any address.
         let asks = || self.function.name.starts_with("cuPointer") || self.function.name.contains("Address");
         let problem = |at: &usize| {
             let parameter = self.function.parameters.get(*at)?;
@@ -193,7 +193,8 @@ impl Doing<'_> {
                 _ => return None,
             };
             let object = objects.at(place);
-            // A driver gives addresses that are reserved no more to what nobody sees made, such as the variables of modules.
+            // A driver may reuse addresses whose reservation has ended for objects whose creation is not observed, such as
+            // the variables of modules.
             let is_reserved = object.is_some_and(|object| object.name.kind() == Kind::Reservation);
             let is_live = object.is_none_or(|object| object.is_live()) || is_reserved;
             if is_live || (mistake == Mistake::DeadMemory && asks()) {
@@ -205,7 +206,8 @@ impl Doing<'_> {
         self.function.uses.iter().filter_map(problem).collect()
     }
 
-    /// An event or kernel in a stream of another context. A launch says which kernel and stream.
+    /// An event or kernel that is used with a stream of another context. For a launch, the kernel and stream are
+    /// passed.
     fn other_context(&self, objects: &Objects, launch: Option<(u64, u64)>) -> Option<Problem> {
         let (place, stream) = match self.function.name {
             "cuEventRecord" | "cuEventRecordWithFlags" => {
@@ -225,12 +227,12 @@ impl Doing<'_> {
         if differ { self.problem(objects, place, Mistake::WrongContext) } else { None }
     }
 
-    /// Takes back what the driver refused to end.
+    /// Undoes the changes after the driver has refused the call.
     pub(crate) fn refused(&self, objects: &mut Objects, undo: Vec<Undo>) {
         for undo in undo {
             match undo {
                 Undo::Ended(place) => {
-                    // A capture is over even so.
+                    // A capture is over nevertheless.
                     if objects.at(place).is_some_and(|object| object.name.kind() != Kind::Capture) {
                         objects.revive(place, self.number);
                     }
@@ -244,7 +246,7 @@ impl Doing<'_> {
         }
     }
 
-    /// The driver did it: what there is now.
+    /// Records the objects that exist after a successful call.
     pub(crate) fn done(&self, objects: &mut Objects, results: &[(usize, u64)]) {
         for effect in &self.function.effects {
             match *effect {
@@ -294,7 +296,7 @@ impl Doing<'_> {
         }
     }
 
-    /// What a list of the driver's has is there, whoever made it.
+    /// Objects in a list that the driver returns exist, whoever created them.
     pub(crate) fn lists(&self, objects: &mut Objects, listed: &Listed) {
         for handle in &listed.handles {
             if !is_live(objects, listed.kind, *handle) {
@@ -315,7 +317,8 @@ impl Doing<'_> {
         if known.is_some_and(|object| object.is_live() && object.owner == Some(owner)) {
             return;
         }
-        // What a module has is of the module's context; a kernel is of none, until it is asked for its function.
+        // The objects of a module belong to the module's context; a kernel belongs to none until its function is
+        // obtained.
         let context = match new.kind {
             Kind::Kernel => 0,
             Kind::Function if kind == Kind::Module => objects.at(owner).map_or(0, |object| object.context),
@@ -324,7 +327,7 @@ impl Doing<'_> {
         objects.make(New { owner: Some(owner), context, ..new });
     }
 
-    /// An object with the handle that the argument is, or received.
+    /// The object with the handle in an argument or output.
     fn made(&self, objects: &Objects, kind: Kind, at: usize, results: &[(usize, u64)]) -> New {
         let received = results.iter().find(|(number, _)| *number == at).map(|(_, word)| *word);
         let address = match self.function.parameters.get(at).map(|parameter| parameter.ty) {
@@ -335,9 +338,9 @@ impl Doing<'_> {
         New { context, ..New::of(kind, address, Some((self.number, self.function.name))) }
     }
 
-    /// The context of what the call makes.
+    /// The context of the object that the call creates.
     fn context_of_made(&self, objects: &Objects, kind: Kind) -> u64 {
-        // Memory that a stream is asked for is of the stream's context, whichever is current.
+        // Memory that is allocated on a stream belongs to the stream's context, whichever context is current.
         let asked = || {
             let is_stream = |parameter: &Parameter| parameter.ty == Type::Plain(Plain::Handle(Kind::Stream));
             let at = self.function.parameters.iter().position(is_stream)?;

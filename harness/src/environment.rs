@@ -66,12 +66,12 @@ impl Environment {
         let mut is_any = false;
         let mut get = |name: &'static str| {
             let value = variable(name).filter(|value| !value.trim().is_empty());
-            // The others have values for which these words mean something, or nothing.
+            // For the other variables these words are ordinary values, or invalid ones.
             let value = value.filter(|value| name != LEAKS || !is_off(value));
             is_any |= value.is_some();
             value.map(|value| (name, value))
         };
-        // Nobody reads the record, which would grow as long as the program runs.
+        // The record is never read, and would grow as long as the program runs.
         let mut options = SpyOptions::new().keep(0);
         if let Some((name, value)) = get("CUDA_LAUNCH_HARNESS_VERSION") {
             options =
@@ -189,7 +189,7 @@ fn wrong(name: &'static str, value: &str, wanted: &str) -> Error {
     Error::Variable { name, value: value.to_owned(), wanted: wanted.to_owned() }
 }
 
-/// Whether a switch is off: as words for that are in other programs.
+/// Whether a switch is off, by the words that are commonly used.
 fn is_off(value: &str) -> bool {
     ["0", "false", "off", "no"].iter().any(|word| value.trim().eq_ignore_ascii_case(word))
 }

@@ -64,12 +64,12 @@ pub enum Error {
         /// The limit of the hold.
         limit: Duration,
     },
-    /// What a test waited for did not happen.
+    /// The event that a test waited for did not happen.
     #[error("still not true after {waited:?}: {what}")]
     TimedOut {
-        /// What the test said that it waits for.
+        /// The description of the awaited event.
         what: String,
-        /// For how long.
+        /// How long the test waited.
         waited: Duration,
     },
     /// The [child](crate::child) process for a test cannot be started.

@@ -14,7 +14,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The codes that calls return by default. None is sticky: a driver keeps working after it. The last is in no header.
+/// The codes that calls return by default. None is sticky: a driver keeps working after it. The last is a code that
+/// no header has.
 pub const CODES: [CUresult; 5] = [
     CUresult::CUDA_ERROR_INVALID_VALUE,
     CUresult::CUDA_ERROR_OUT_OF_MEMORY,
@@ -35,7 +36,7 @@ pub const CODES: [CUresult; 5] = [
 /// use std::sync::Arc;
 /// use std::time::Duration;
 ///
-/// /// Forgets the first buffer if there is no memory for the second.
+/// /// Leaks the first buffer if there is no memory for the second.
 /// fn two_buffers(cuda: Arc<Driver>) -> Result<(), String> {
 ///     let ok = |code| if code == CUresult::SUCCESS { Ok(()) } else { Err(format!("{code:?}")) };
 ///     let (mut context, mut a, mut b) = (std::ptr::null_mut(), 0, 0);
@@ -53,7 +54,7 @@ pub const CODES: [CUresult; 5] = [
 ///     }
 /// }
 ///
-/// // No other thread gives anything back, so there is nothing to wait for.
+/// // No other thread releases anything, so there is nothing to wait for.
 /// let how = EveryFailure::new().codes(&[CUresult::CUDA_ERROR_OUT_OF_MEMORY]).patience(Duration::ZERO);
 /// let report = how.run(&cuda_emulator::driver(), two_buffers)?;
 /// // Each of 8 calls, once and from then on.
@@ -122,8 +123,8 @@ impl EveryFailure {
         self
     }
 
-    /// How long it waits, after a run, for objects that other threads still release; 20 seconds by default. After the first time that
-    /// this was in vain, it waits only a twentieth of that.
+    /// How long it waits, after a run, for objects that other threads still release; 20 seconds by default. After the first
+    /// unsuccessful wait, it waits only a twentieth of that.
     pub fn patience(mut self, time: Duration) -> EveryFailure {
         self.patience = time;
         self
@@ -204,7 +205,7 @@ impl EveryFailure {
     /// use cuda_harness::EveryFailure;
     /// use std::sync::Arc;
     ///
-    /// // It takes any failure for a driver that is too old.
+    /// // Treats every failure as a driver that is too old.
     /// let program = |cuda: Arc<Driver>| cuda.version().map(|_| ()).map_err(|_| "the driver is too old");
     /// let report = EveryFailure::new()
     ///     .codes(&[CUresult::CUDA_ERROR_UNKNOWN])
@@ -233,22 +234,22 @@ impl EveryFailure {
 
 struct Search<'how, S, P, C> {
     how: &'how EveryFailure,
-    /// What the next run is watched by.
+    /// The spy for the next run.
     spy: S,
     program: Arc<P>,
     check: C,
-    /// Something was left behind once.
+    /// Whether a run has leaked something.
     leaks: Cell<bool>,
 }
 
-/// What became of one run.
+/// The outcome of one run.
 struct Run<E> {
     findings: Vec<What>,
-    /// What the program returned; none where it panicked or did not end.
+    /// The program's result; `None` if it panicked or did not end.
     result: Option<Result<(), E>>,
-    /// How many calls it made.
+    /// The number of its calls.
     calls: usize,
-    /// Its thread is still there.
+    /// Whether its thread is still running.
     is_lost: bool,
 }
 
@@ -261,7 +262,7 @@ where
 {
     fn run(self) -> Result<Report, Error> {
         let mut report = Report::default();
-        // What a driver makes at first use is there after the first run.
+        // Objects that a driver creates at first use exist after the first run.
         for _ in 0..2 {
             let run = self.once(&(self.spy)()?);
             report.calls = run.calls;
@@ -275,7 +276,7 @@ where
         }
         for number in 1..=report.calls {
             for code in &self.how.codes {
-                // A sticky code has no other way.
+                // A sticky code always affects all later calls.
                 let ways: &[bool] = if code.is_sticky() { &[true] } else { &[false, true] };
                 for is_lasting in ways {
                     let goes_on = self.site(number, *code, *is_lasting, &mut report)?;
@@ -335,7 +336,7 @@ where
         Ok(!run.is_lost)
     }
 
-    /// Runs the program once, and takes the faults back.
+    /// Runs the program once, and removes the faults.
     fn once(&self, spy: &Arc<Spy>) -> Run<E> {
         spy.clear();
         let before = spy.ledger();
@@ -344,7 +345,7 @@ where
         let thread = thread::spawn(move || {
             let result = catch_unwind(AssertUnwindSafe(|| program(own.driver())));
             let result = result.map_err(|panic| message(&*panic).to_owned());
-            // Nobody waits where the run was given up.
+            // The receiver is gone if the run was abandoned.
             let _ = sender.send((result, own.calls().len()));
             own.heal();
             let settled = catch_unwind(AssertUnwindSafe(|| settle.inspect(|settle| settle(&own.driver()))));
@@ -363,7 +364,8 @@ where
                 findings.push(What::Panics(panic));
                 (None, calls)
             }
-            // It has ended without an answer, as what it panicked with panicked in turn when it was dropped: below.
+            // The thread has ended without a result, because dropping the panic's payload panicked in turn; see
+            // below.
             Err(RecvTimeoutError::Disconnected) => {
                 spy.heal();
                 (None, spy.calls().len())
@@ -372,7 +374,7 @@ where
                 return Run { findings, result: None, calls: 0, is_lost: true };
             }
         };
-        // `settle` is the caller's, and may last.
+        // `settle` is code of the caller, and may take long.
         match thread.join() {
             Ok(None) => {}
             Ok(Some(panic)) => findings.push(What::Panics(panic)),
@@ -392,7 +394,7 @@ where
                 self.leaks.set(self.leaks.get() || !left.live().is_empty());
                 return (!left.is_clean()).then_some(What::Leaves(left));
             }
-            // Other threads give it back.
+            // Other threads may still release it.
             thread::sleep(Duration::from_millis(1));
         }
     }
@@ -405,7 +407,7 @@ fn last_call(spy: &Spy) -> Option<String> {
     open.or(calls.last()).map(|call| call.to_string())
 }
 
-/// Whether a call after a fault is for nothing: it gives nothing back, waits for nothing, and needs the context.
+/// Whether a call after a fault is pointless: it releases nothing, waits for nothing, and needs the context.
 fn is_idle(call: &Call) -> bool {
     let function = crate::functions::named(call.name());
     let is_needed = function.is_none_or(|function| function.gives_back || function.survives);

@@ -91,7 +91,7 @@ macro_rules! assert_at_most {
     ($spy:expr, $most:expr, $work:expr $(,)?) => {{
         let before = $spy.made();
         let (result, calls) = $spy.during(|| $work);
-        // Not all of them need be kept.
+        // The spy need not have kept all of them.
         let made = $spy.made() - before;
         let most: usize = $most;
         if made > most {
@@ -105,7 +105,7 @@ macro_rules! assert_at_most {
 ///
 /// # Errors
 ///
-/// A text that shows both lists: `-` is before what was expected and is missing, `+` before what was not expected.
+/// A text that shows both lists: `-` marks expected calls that are missing, `+` calls that were not expected.
 pub fn compare(calls: &Calls, expected: &[&str]) -> Result<(), String> {
     let edits = edits(calls, expected);
     if edits.iter().all(|edit| matches!(edit, Edit::Both(_))) {
@@ -139,13 +139,13 @@ fn is_it(call: &Call, expected: &str) -> bool {
     call.name() == symbol(name) && arguments.is_none_or(is_same)
 }
 
-/// The fewest edits that make one list of the other.
+/// The shortest list of edits from one list to the other.
 fn edits<'a>(calls: &'a Calls, expected: &'a [&'a str]) -> Vec<Edit<'a>> {
     let (rows, columns) = (calls.len(), expected.len());
     let same = |row: usize, column: usize| {
         calls.get(row).zip(expected.get(column)).is_some_and(|(call, expected)| is_it(call, expected))
     };
-    // The longest common part of what comes after each place.
+    // The length of the longest common subsequence of the rest of both lists, for each pair of positions.
     let mut longest = vec![vec![0usize; columns + 1]; rows + 1];
     let at = |longest: &[Vec<usize>], row: usize, column: usize| {
         longest.get(row).and_then(|row| row.get(column)).copied().unwrap_or(0)
@@ -178,7 +178,7 @@ fn edits<'a>(calls: &'a Calls, expected: &'a [&'a str]) -> Vec<Edit<'a>> {
                 edits.push(Edit::Missing(expected));
                 column += 1;
             }
-            // Unreachable: one of the lists has something left.
+            // Unreachable: one of the lists is not at its end.
             _ => break,
         }
     }

@@ -1,4 +1,4 @@
-//! Faults: calls that return something other than the driver would.
+//! Faults: calls that return something other than the driver's result.
 
 use crate::call::Call;
 use crate::error::Error;
@@ -117,7 +117,7 @@ impl Fault {
     }
 
     /// The error that the calls return. Without this, [`delay`](Self::delay), [`sticky`](Self::sticky) and [`short`](Self::short) it is
-    /// `CUDA_ERROR_UNKNOWN`. [`Spy::inject`](crate::Spy::inject) refuses `CUDA_SUCCESS`: a call must not claim to have done what it did not.
+    /// `CUDA_ERROR_UNKNOWN`. [`Spy::inject`](crate::Spy::inject) refuses `CUDA_SUCCESS`: a call that was not made must not return success.
     pub fn answer(self, code: CUresult) -> Fault {
         Fault { answer: Some(code), ..self }
     }
@@ -186,7 +186,7 @@ impl Fault {
     ///
     /// 1. The code that makes these calls on the spy's driver checks the results itself: it neither looks for the end of a name beyond its
     ///    buffer nor reads at a null pointer.
-    #[allow(unsafe_code)] // The duty of who calls it; it does nothing unsafe itself.
+    #[allow(unsafe_code)] // The function has a duty for its caller, but does nothing unsafe itself.
     pub unsafe fn malformed(self) -> Fault {
         Fault { replaced: short::MALFORMED, ..self }
     }
@@ -227,7 +227,7 @@ impl Injected {
     }
 }
 
-/// A fault, and how often it was asked.
+/// A fault, and how often it was evaluated.
 #[derive(Debug)]
 pub(crate) struct Active {
     fault: Fault,
@@ -236,19 +236,19 @@ pub(crate) struct Active {
     is_lifted: AtomicBool,
 }
 
-/// What becomes of a call.
+/// The effect of the faults on a call.
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
-    /// In place of the driver's.
+    /// The result in place of the driver's.
     pub(crate) answer: Option<CUresult>,
-    /// The driver is asked although there is an answer.
+    /// Whether the driver makes the call although the result is replaced.
     pub(crate) is_done: bool,
     pub(crate) delay: Duration,
     /// The driver's result is replaced by a short or malformed one.
     pub(crate) is_replaced: bool,
-    /// What all later calls answer.
+    /// The result of all later calls.
     pub(crate) sticky: Option<CUresult>,
-    /// Of predicates.
+    /// The messages of predicates that panicked.
     pub(crate) panics: Vec<String>,
 }
 
@@ -281,7 +281,7 @@ impl Active {
         })
     }
 
-    /// Whether it meets this call.
+    /// Whether it applies to this call.
     fn meets(&self, call: &Call, panics: &mut Vec<String>) -> bool {
         let is_target = match &self.fault.target {
             Target::Any => true,
@@ -314,22 +314,22 @@ impl Active {
 }
 
 thread_local! {
-    /// The faults whose predicates run on this thread.
+    /// The faults whose predicates are running on this thread.
     static ASKED: RefCell<Vec<*const Active>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A predicate runs; a call that it makes does not ask it again, which would have no end.
+/// Exists while a predicate runs: a call that it makes does not evaluate it again, which would not terminate.
 struct Asked;
 
 impl Asked {
-    /// None while it runs on this thread already.
+    /// `None` if it is already running on this thread.
     fn begin(active: &Active) -> Option<Asked> {
         let begin = |asked: &RefCell<Vec<_>>| {
             let mut asked = asked.borrow_mut();
             let is_new = !asked.contains(&std::ptr::from_ref(active));
             is_new.then(|| asked.push(active)).map(|()| Asked)
         };
-        // A thread that ends may make calls when its own variables are gone.
+        // A thread that ends may make calls after its thread-locals were destroyed.
         ASKED.try_with(begin).unwrap_or_else(|_| Some(Asked))
     }
 }
@@ -340,7 +340,7 @@ impl Drop for Asked {
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub(crate) fn message(panic: &(dyn std::any::Any + Send)) -> &str {
     match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
         (Some(text), _) => text,
@@ -349,7 +349,7 @@ pub(crate) fn message(panic: &(dyn std::any::Any + Send)) -> &str {
     }
 }
 
-/// What the faults make of a call. The first that has an answer decides; all of them see the call.
+/// Evaluates the faults for a call. The first with a result decides, but all of them see the call.
 pub(crate) fn judge(faults: &[Arc<Active>], call: &Call) -> Verdict {
     let mut verdict = Verdict::default();
     for active in faults {

@@ -20,17 +20,18 @@ pub(crate) struct Function {
     pub(crate) since: u32,
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) effects: Vec<Effect>,
-    /// The arguments that are handles or memory, and that it does not end.
+    /// The arguments that are handles or memory and that it does not release.
     pub(crate) uses: Vec<usize>,
-    /// The argument that is the stream of its work; a launch with a configuration has it there.
+    /// The argument that is the stream of its work; for a launch with a configuration, the argument with the
+    /// configuration.
     pub(crate) stream: Option<usize>,
-    /// Its work is the current context's where no stream says otherwise.
+    /// Whether its work runs in the current context if no stream determines the context.
     pub(crate) is_of_current: bool,
-    /// It does its work even where it answers an error.
+    /// Whether it does its work even if it returns an error.
     pub(crate) gives_back: bool,
-    /// It gives work to a device: a kernel or a graph.
+    /// Whether it launches a kernel or a graph.
     pub(crate) launches: bool,
-    /// It answers as ever after a fault.
+    /// Whether it still works after a fault.
     pub(crate) survives: bool,
 }
 
@@ -40,11 +41,11 @@ pub(crate) struct Parameter {
     /// The name of its type; empty for a pointer.
     pub(crate) of: &'static str,
     pub(crate) ty: Type,
-    /// Another value in each run: a time, an identifier, free memory.
+    /// Whether its value differs in each run: a time, an identifier, free memory.
     pub(crate) varies: bool,
 }
 
-/// What is known of a type.
+/// The type of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Type {
     Plain(Plain),
@@ -54,9 +55,9 @@ pub(crate) enum Type {
     Text,
     /// A pointer through which the function writes the address of a C string owned by the driver.
     OutText,
-    /// An address of the host's.
+    /// A host address.
     Pointer,
-    /// A structure, as a value.
+    /// A structure passed by value.
     Opaque,
 }
 
@@ -79,12 +80,12 @@ static ALL: LazyLock<Vec<Function>> = LazyLock::new(|| {
     rows.map(|(info, row)| function(info.name(), info.since, row)).collect()
 });
 
-/// The function at a place of [`FUNCTIONS`].
+/// The function at an index of [`FUNCTIONS`].
 pub(crate) fn at(place: usize) -> Option<&'static Function> {
     ALL.get(place)
 }
 
-/// The function of that name: its symbol, or what the header calls it.
+/// The function with that name: its symbol, or its name in the header.
 pub(crate) fn named(name: &str) -> Option<&'static Function> {
     let symbol = symbol(name);
     ALL.binary_search_by_key(&symbol, |function| function.name).ok().and_then(at)
@@ -102,7 +103,7 @@ pub(crate) fn enum_name(of: &str, value: u32) -> Option<&'static str> {
     ENUMS.get(at).and_then(|(_, names)| name_in(names, value))
 }
 
-/// The name of a value in a list of them.
+/// The name of a value in a list.
 pub(crate) fn name_in(names: &[(u32, &'static str)], value: u32) -> Option<&'static str> {
     let at = names.binary_search_by_key(&value, |(value, _)| *value).ok()?;
     names.get(at).map(|(_, name)| *name)
@@ -148,7 +149,7 @@ fn function(name: &'static str, since: u32, row: &[(&'static str, &'static str)]
     }
 }
 
-/// Whether an argument names what the call ends.
+/// Whether an argument names the object that the call releases.
 fn ends(effects: &[Effect], at: usize) -> bool {
     effects.iter().any(|effect| match effect {
         Effect::Ends(_, ended) | Effect::EndsContext(ended) | Effect::Unshares(_, ended, _) => *ended == at,
@@ -157,16 +158,16 @@ fn ends(effects: &[Effect], at: usize) -> bool {
     })
 }
 
-/// Such calls do their work even where they answer an error, as a real driver's do when earlier work failed.
+/// Such calls do their work even if they return an error, as those of a real driver do after earlier work failed.
 fn gives_back(name: &str) -> bool {
-    // Nodes that are created, not memory that is freed.
+    // These create nodes, and free no memory.
     let is_node = name.contains("Node");
     let words =
         ["Free", "Destroy", "Unload", "Release", "Unmap", "Unregister", "EndCapture", "Close", "Detach"];
     !is_node && words.iter().any(|word| name.contains(word))
 }
 
-/// What answers after a kernel's fault: all that asks no context.
+/// Whether the function still works after a kernel's fault: those that need no context do.
 fn survives(name: &str) -> bool {
     let current =
         ["cuCtxGetCurrent", "cuCtxSetCurrent", "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2", "cuCtxGetDevice"];
@@ -180,7 +181,7 @@ fn survives(name: &str) -> bool {
         || name.starts_with("cuGetProcAddress")
 }
 
-/// The name of a type that is no pointer, without its path and its aliases.
+/// The name of a type that is not a pointer, without its path, and with aliases resolved.
 fn type_name(text: &'static str) -> &'static str {
     match text.rsplit([':', ' ']).next() {
         _ if text.contains('*') => "",
@@ -189,7 +190,7 @@ fn type_name(text: &'static str) -> &'static str {
     }
 }
 
-/// The type from its text: `*mut $crate::CUstream`, with spaces wherever the compiler puts them.
+/// The type of a text such as `*mut $crate::CUstream`, with spaces wherever the compiler puts them.
 fn ty(text: &str) -> Type {
     let last = text.rsplit([':', ' ']).next().unwrap_or(text);
     let stars = text.matches('*').count();
@@ -231,8 +232,8 @@ fn plain(name: &str) -> Option<Plain> {
     Some(value)
 }
 
-/// Whether a pointer that looks like one to a result is none that can be read after the call: an array, or a place that the function
-/// does not always write.
+/// Whether a pointer that looks like an output cannot be read as one after the call: it is an array, or the function does not always
+/// write it.
 fn is_no_result(function: &str, argument: &str) -> bool {
     let batch =
         (function.contains("Batch") && !function.starts_with("cuGraph")) || function.ends_with("Attributes");

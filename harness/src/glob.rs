@@ -1,6 +1,7 @@
 //! Names of kernels with `*` for any text.
 
-/// Whether a text fits, where `*` is any text. Each part is looked for behind the one before: no text takes longer than its square.
+/// Whether a text matches, where `*` is any text. Each part is searched after the previous one, so the time is at most quadratic in
+/// the length.
 pub(crate) fn matches(glob: &str, text: &str) -> bool {
     let mut parts = glob.split('*');
     let first = parts.next().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! [`Hold`]: keeps a stream waiting until a test releases it.
 //!
-//! Relies on: a driver calls a host function once at most, with the pointer that it was given.
-#![allow(unsafe_code)] // Gives a driver a function of C.
+//! Relies on: a driver calls a host function at most once, with the pointer that was passed with it.
+#![allow(unsafe_code)] // Passes a C function to a driver.
 
 use crate::error::Error;
 use cuda_driver_sys::{CUresult, CUstream, Driver};
@@ -14,16 +14,16 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-/// How long a stream is held at most, unless [`Hold::within`] says otherwise.
+/// The default limit of a hold.
 const LIMIT: Duration = Duration::from_secs(15);
 
 const AHEAD: u8 = 0;
 const REACHED: u8 = 1;
 const LATE: u8 = 2;
 
-/// Keeps a stream from going on until it is released or dropped: for tests of what a program does while work is pending.
+/// Keeps a stream waiting until it is released or dropped: for tests of what a program does while work is pending.
 ///
-/// It is a pair: the hold, and a function that the stream is to call (`cuLaunchHostFunc`), which returns when the hold ends.
+/// It comes with a function that the stream must call (`cuLaunchHostFunc`), which returns when the hold ends.
 ///
 /// A GPU's driver waits for all work of a context in calls such as `cuModuleLoadData` and `cuMemFree`, and calls all host functions
 /// on one thread. A test that makes such a call while it holds a stream would wait forever. So a hold has a limit, 15 seconds by
@@ -40,7 +40,7 @@ const LATE: u8 = 2;
 /// hold.release()?;
 /// ```
 ///
-/// With a driver's table, [`Hold::on`]. Nothing but a function that waits, on any thread:
+/// With a driver's table, [`Hold::on`]. Without a driver, the function waits on any thread:
 ///
 /// ```
 /// use cuda_harness::{Hold, wait_until};
@@ -118,27 +118,29 @@ impl Hold {
     pub unsafe fn on(driver: &Driver, stream: CUstream) -> Result<Hold, Error> {
         let (hold, wait) = Hold::new();
         let data = Box::into_raw(Box::new(Box::new(wait) as Waiting));
-        // SAFETY: the stream is live by the caller's duty 1; `run` is of the type that the function takes, and gets the pointer
-        // that it expects, which lives until `run` takes it back: nothing else does, except below, where no call will come.
+        // SAFETY: the stream is live by the caller's duty 1; `run` has the type that the function requires, and gets the
+        // pointer that it expects, which is valid until `run` takes it back. Nothing else takes it back, except below, where
+        // `run` will never be called.
         let code = unsafe { driver.cuLaunchHostFunc(stream, Some(run), data.cast()) };
         if code == CUresult::SUCCESS {
             return Ok(hold);
         }
-        // SAFETY: it is from `Box::into_raw` above, and the driver, which refused the call, never calls `run` with it.
+        // SAFETY: it comes from `Box::into_raw` above, and the driver, which refused the call, never calls `run` with
+        // it.
         drop(unsafe { Box::from_raw(data) });
         Err(Error::Call { function: "cuLaunchHostFunc", code })
     }
 
-    /// Whether the stream has come to the hold: all work before it is done.
+    /// Whether the stream has reached the hold, so that all work before it is done.
     pub fn is_reached(&self) -> bool {
         self.state.load(Ordering::Relaxed) != AHEAD
     }
 
-    /// Lets the stream go on.
+    /// Lets the stream continue.
     ///
     /// # Errors
     ///
-    /// [`Error::HeldTooLong`] if the stream has gone on before, since the limit was exceeded.
+    /// [`Error::HeldTooLong`] if the stream has already continued, because the limit was exceeded.
     pub fn release(mut self) -> Result<(), Error> {
         self.end()
     }
@@ -154,18 +156,19 @@ impl Hold {
 type Waiting = Box<dyn FnOnce() + Send>;
 
 unsafe extern "C" fn run(data: *mut c_void) {
-    // SAFETY: it is what `Hold::on` made of a box of this type; the driver calls this once with it.
+    // SAFETY: it comes from `Box::into_raw` in `Hold::on`, of a box of this type; the driver calls this function once
+    // with it.
     let wait = unsafe { Box::from_raw(data.cast::<Waiting>()) };
     // It does not panic; if it did, that could not unwind through the driver.
     drop(catch_unwind(AssertUnwindSafe(wait)));
 }
 
 impl Drop for Hold {
-    /// Lets the stream go on.
+    /// Lets the stream continue.
     ///
     /// # Panics
     ///
-    /// If the stream has gone on before, since the limit was exceeded; not while the thread is panicking.
+    /// If the stream has already continued, because the limit was exceeded; not while the thread is panicking.
     fn drop(&mut self) {
         let ended = self.end();
         assert!(ended.is_ok() || thread::panicking(), "{}", Error::HeldTooLong { limit: self.limit });

@@ -2,7 +2,7 @@
 //!
 //! No lock is held while the base driver or a predicate runs: both may call the driver again, on this thread or while another waits.
 //!
-//! Relies on: the caller keeps the contract of the function that it calls.
+//! Relies on: the caller upholds the contract of the function that it calls.
 #![allow(unsafe_code)]
 
 use crate::call::{Call, End};
@@ -29,13 +29,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Instant;
 
-/// What is put between a program and its driver: a spy, or the checks.
+/// A layer between a program and its driver: a spy, the checks, or the recorder.
 pub(crate) trait Layer: Send + Sync {
-    /// Does a call of the function, in which `base` is the one of the driver behind.
+    /// Makes a call of the function; `base` calls that of the underlying driver.
     ///
     /// # Safety
     ///
-    /// 1. The words are the arguments of a call of that function, whose contract the caller keeps.
+    /// 1. `words` are the arguments of a call of that function, whose contract the caller upholds.
     unsafe fn call(
         &self,
         function: &'static Function,
@@ -44,7 +44,7 @@ pub(crate) trait Layer: Send + Sync {
     ) -> CUresult;
 }
 
-/// What a spy is, for its shims.
+/// The state of a spy, for its shims.
 pub(crate) struct Inner {
     pub(crate) base: Arc<Driver>,
     pub(crate) slot: usize,
@@ -57,7 +57,7 @@ pub(crate) struct Inner {
     pub(crate) state: Mutex<State>,
 }
 
-/// What is reported of each call when it ends.
+/// Called with each call when it ends.
 #[derive(Clone)]
 pub(crate) struct Listener(pub(crate) Arc<dyn Fn(&Call) + Send + Sync>);
 
@@ -67,13 +67,13 @@ impl std::fmt::Debug for Listener {
     }
 }
 
-/// What changes with each call.
+/// The mutable state.
 #[derive(Default)]
 pub(crate) struct State {
     pub(crate) calls: VecDeque<Arc<Call>>,
-    /// How many calls are kept.
+    /// The maximum number of calls to keep.
     pub(crate) keep: usize,
-    /// How many calls there were.
+    /// The number of calls so far.
     pub(crate) count: usize,
     pub(crate) objects: Objects,
     pub(crate) problems: Vec<Problem>,
@@ -92,22 +92,22 @@ struct Begun {
     faults: Vec<Arc<Active>>,
     undo: Vec<Undo>,
     sticky: Option<CUresult>,
-    /// It would exceed the memory limit.
+    /// Whether it would exceed the memory limit.
     is_too_much: bool,
 }
 
-/// What all shims call.
+/// Called by all shims.
 ///
 /// # Safety
 ///
-/// 1. The words are the arguments of a call of the function at that place, whose contract the caller keeps.
+/// 1. `words` are the arguments of a call of the function at that index, whose contract the caller upholds.
 pub(crate) unsafe fn spied(
     slot: usize,
     place: usize,
     words: &[u64],
     base: &mut dyn FnMut(&Driver) -> CUresult,
 ) -> CUresult {
-    // The table is gone, but one of its pointers was kept.
+    // The table was dropped, but one of its function pointers was kept.
     let Some(layer) = slots::layer(slot) else { return CUresult::CUDA_ERROR_DEINITIALIZED };
     let Some(function) = functions::at(place) else { return CUresult::CUDA_ERROR_UNKNOWN };
     // SAFETY: 1: duty 1.
@@ -123,11 +123,11 @@ impl Layer for Inner {
     ) -> CUresult {
         // SAFETY: 1: duty 1.
         let raw = unsafe { Raw::of(function, words) };
-        // SAFETY: 1: the function is the launch's, whose contract holds by duty 1.
+        // SAFETY: 1: the function is an argument of the launch, whose contract holds by duty 1.
         let kernel = raw.as_ref().map(|raw| unsafe { self.kernel(raw.function) });
         let is_about_context = function.is_of_current || !function.effects.is_empty();
         let context = if is_about_context { current::context(&self.base) } else { 0 };
-        // SAFETY: 1: duty 1; 2: it was asked for by the handle in `raw`, which was read from the words.
+        // SAFETY: 1: duty 1; 2: the kernel was queried with the handle in `raw`, which was read from the words.
         let begun = unsafe { self.begin(function, words, context, raw.as_ref().zip(kernel.as_deref())) };
         let verdict = judge(&begun.faults, &begun.call);
         let too_new = self.is_too_new(function, words, raw.as_ref());
@@ -137,7 +137,8 @@ impl Layer for Inner {
             thread::sleep(verdict.delay);
         }
         let start = Instant::now();
-        // A sticky code tells the caller that the work is over, so a call that waits does: what the work uses is in use until then.
+        // A sticky code tells the caller that the work is over, so a call that waits really waits: memory of the work is in use
+        // until then.
         let says_over = answer.is_some_and(CUresult::is_sticky);
         let is_query =
             function.name.starts_with("cuStreamQuery") || function.name.starts_with("cuEventQuery");
@@ -150,18 +151,19 @@ impl Layer for Inner {
         }
         let is_refused = |code: CUresult| code != CUresult::SUCCESS && !code.is_sticky();
         if says_over && waits && real.is_some_and(is_refused) {
-            // The driver has not waited, as in a capture: then the program must not be told that the work is over.
+            // The driver did not wait, for example during a capture, so the program must not conclude that the work
+            // is done.
             answer = None;
         }
         if real == Some(CUresult::SUCCESS) {
-            // SAFETY: 1: duty 1, and it succeeded.
+            // SAFETY: 1: duty 1, and the call succeeded.
             unsafe { procs::adjust(self.slot, &self.has, self.version, function, words) };
             if verdict.is_replaced {
-                // SAFETY: 1: duty 1, and it succeeded, as was compared.
+                // SAFETY: 1: duty 1, and the call was checked to have succeeded.
                 unsafe { short::replace(function.name, words) };
             }
         }
-        // SAFETY: 1: duty 1; 2: `real` is what `base` answered to this call, or none.
+        // SAFETY: 1: duty 1; 2: `real` is the result of `base` for this call, or `None`.
         unsafe { self.end(function, words, context, begun, start, (real, answer), verdict) }
     }
 }
@@ -171,14 +173,15 @@ impl Inner {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the call answers in place of the driver.
+    /// The result of the call in place of the driver's.
     fn answer(&self, function: &Function, begun: &Begun, verdict: &Verdict) -> Option<CUresult> {
         let sticky = begun.sticky.filter(|_| !function.survives);
         let memory = begun.is_too_much.then_some(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
         sticky.or(verdict.answer).or(memory)
     }
 
-    /// Whether an argument, or the attribute of a launch, is a value that came after the version that the spy claims to be.
+    /// Whether an argument or an attribute of a launch is a value that was introduced after the version that the spy claims
+    /// to be.
     fn is_too_new(&self, function: &Function, words: &[u64], launch: Option<&Raw>) -> bool {
         let Some(version) = self.version else { return false };
         let is_later = |enumeration, value| value_since(enumeration, value) > version;
@@ -189,12 +192,12 @@ impl Inner {
         launched || arguments.any(|(parameter, word)| is_later(parameter.of, *word as u32))
     }
 
-    /// Writes the call down.
+    /// Records the begin of the call.
     ///
     /// # Safety
     ///
     /// 1. As for [`spied`].
-    /// 2. The kernel is the launch's.
+    /// 2. The kernel is that of the launch.
     unsafe fn begin(
         &self,
         function: &'static Function,
@@ -202,7 +205,7 @@ impl Inner {
         context: u64,
         launch: Option<(&Raw, &Kernel)>,
     ) -> Begun {
-        // SAFETY: 1: duties 1 and 2. Outside the lock: it reads much.
+        // SAFETY: 1: duties 1 and 2. Outside the lock, because it may read much.
         let parameters = launch.and_then(|(raw, kernel)| unsafe { raw.parameters(kernel) });
         let at = self.start.elapsed();
         let mut state = self.lock();
@@ -232,8 +235,8 @@ impl Inner {
         });
         state.write(call.clone());
         let doing = Doing { number, function, words, context };
-        // What default streams are depends on what is current, and drivers refuse a kernel of another context there: whoever launches may
-        // try instead of asking what is current.
+        // The meaning of a default stream depends on the current context, and drivers refuse a kernel of another context there: a program
+        // may simply try a launch instead of querying the current context.
         let launched = launch.map(|(raw, _)| (raw.function, raw.stream));
         let launched = launched.filter(|(_, stream)| common_stream(Kind::Stream, *stream).is_none());
         let (undo, problems) = doing.before(&mut state.objects, launched);
@@ -245,12 +248,12 @@ impl Inner {
         Begun { call, faults: state.faults.clone(), undo, sticky: state.sticky, is_too_much }
     }
 
-    /// Writes down what came of it.
+    /// Records the outcome of the call.
     ///
     /// # Safety
     ///
     /// 1. As for [`spied`].
-    /// 2. The first answer is the driver's to this call, if it was asked.
+    /// 2. The first result is that of the driver for this call, if it was called.
     #[allow(clippy::too_many_arguments, reason = "all that was learned of one call")]
     unsafe fn end(
         &self,
@@ -263,12 +266,12 @@ impl Inner {
         verdict: Verdict,
     ) -> CUresult {
         let took = start.elapsed();
-        // SAFETY: 1: duties 1 and 2: it succeeded.
+        // SAFETY: 1: duties 1 and 2: the call succeeded.
         let results = real
             .filter(|real| *real == CUresult::SUCCESS)
             .map(|_| unsafe { decode::results(function, words) });
-        // SAFETY: 1: duties 1 and 2: a call of `base` that succeeded, as the results are there, which are its own.
-        // Outside the lock: it may ask the driver.
+        // SAFETY: 1: duties 1 and 2: a call of `base` that succeeded, because there are results, which are its own.
+        // Outside the lock, because it may query the driver.
         let listed = results
             .as_ref()
             .and_then(|results| unsafe { lists::listed(&self.base, function, words, results) });
@@ -281,27 +284,27 @@ impl Inner {
             (Some(results), _) => {
                 doing.done(&mut state.objects, results);
                 listed.iter().for_each(|listed| doing.lists(&mut state.objects, listed));
-                // SAFETY: 1: duty 1, and it succeeded.
+                // SAFETY: 1: duty 1, and the call succeeded.
                 if let Some(Node::Records(event)) = unsafe { Node::of(function, words) } {
                     recorded_by_node = Some(decode::handle(Kind::Event, event, &mut state.objects));
                 }
                 // SAFETY: 1: the results of this call.
                 arguments = unsafe { decode::received(function, results, &mut state.objects) };
             }
-            // After a fault all is lost anyway.
+            // After a fault, nothing can be restored anyway.
             (None, Some(real)) if !real.is_sticky() => doing.refused(&mut state.objects, begun.undo),
             _ => {}
         }
         state.panics.extend(verdict.panics);
-        // The fault shows from the next call on.
+        // The fault is reported from the next call on.
         state.sticky = state.sticky.or(verdict.sticky);
         let shown = answer.or(real).unwrap_or(CUresult::CUDA_ERROR_UNKNOWN);
         let is_injected = answer.is_some() || verdict.is_replaced && real == Some(CUresult::SUCCESS);
         if answer.is_some() {
-            // The program does not see what the driver may have written.
+            // The program must not use what the driver may have written.
             arguments.clear();
         }
-        // It is empty: this call ends once.
+        // The cell is empty, because a call ends once.
         let _ = begun.call.end.set(End { answer: shown, is_injected, took, arguments, recorded_by_node });
         drop(state);
         if let Some(Listener(listener)) = &self.listener
@@ -312,30 +315,31 @@ impl Inner {
         shown
     }
 
-    /// What is known of a kernel.
+    /// What is known about a kernel.
     ///
     /// # Safety
     ///
-    /// 1. The handle is the function of the launch under way, or what a launch takes for one, and lives until that returns.
+    /// 1. The handle is the function of the launch in progress, or a handle that a launch accepts as one, and is live until
+    ///    the launch returns.
     unsafe fn kernel(&self, handle: u64) -> Arc<Kernel> {
         let state = self.lock();
         let place = state.objects.find(Kind::Function, handle);
         let object = place.and_then(|place| state.objects.at(place));
         let known = object.and_then(|object| object.kernel.clone());
-        // The driver need not know what has ended; and a launch takes kernels of libraries for functions, which other calls do not: where none
-        // was heard that gave the handle, nobody here knows which it is.
+        // Handles of destroyed objects must not be passed to the driver. And a launch accepts kernels of libraries as functions, which
+        // other calls do not: if the call that returned the handle was not observed, its kind is unknown here.
         let is_live = object.is_some_and(|object| object.is_live());
         let is_known = is_live && object.is_some_and(|object| object.made_by.is_some());
         let of_library = object.is_some_and(|object| object.name.kind() == Kind::Kernel);
         drop(state);
         match known {
             Some(known) if is_live => return known,
-            // Its sizes say nothing of what is launched: that may be another kernel with its handle, which came in a way that was not seen.
+            // The recorded parameter sizes may be those of another kernel: the handle may have been reused by a call that was not observed.
             Some(known) => return Arc::new(Kernel { name: known.name.clone(), parameters: None }),
             None if !is_known => return Arc::new(Kernel { name: None, parameters: None }),
             None => {}
         }
-        // SAFETY: 1: it lives by duty 1, and is of the kind that the call has told which gave it: `is_known`.
+        // SAFETY: 1: it is live by duty 1, and its kind is known from the call that returned it (`is_known`).
         let kernel = Arc::new(unsafe { Kernel::ask(&self.base, handle, of_library) });
         let mut state = self.lock();
         if let Some(object) = place.and_then(|place| state.objects.at_mut(place)) {
@@ -346,7 +350,7 @@ impl Inner {
     }
 }
 
-/// The parameters, with the memory that they are addresses in.
+/// The parameters, with the memory that they point into.
 fn with_memory(
     parameters: Vec<crate::launch::Parameter>,
     objects: &Objects,
@@ -371,7 +375,7 @@ impl State {
         }
     }
 
-    /// The context of what a call gives to the device: the stream's, or else the one that is current.
+    /// The context of the work that a call submits: that of the stream, or else the current one.
     fn context_of(&self, function: &Function, words: &[u64], current: u64, launched_on: Option<u64>) -> u64 {
         let word = |at: usize| words.get(at).copied();
         let stream = launched_on.or_else(|| function.stream.and_then(word)).unwrap_or(0);

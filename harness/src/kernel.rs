@@ -1,6 +1,7 @@
-//! What a driver knows about a kernel: its name and its parameters. `cuda-launch` asks in the same way, in its `Kernel::describe`.
+//! What a driver knows about a kernel: its name and its parameters. `Kernel::describe` of `cuda-launch` queries them in the same
+//! way.
 //!
-//! Relies on: callers pass handles that live, and say of which kind they are, as duty 1 of `Kernel::ask` and `parameters` has it.
+//! Relies on: callers pass live handles of the kind that they state, as duty 1 of `Kernel::ask` and `parameters` requires.
 #![allow(unsafe_code)]
 
 #[cfg(any(feature = "check", feature = "record"))]
@@ -15,23 +16,23 @@ const MOST: usize = 32_764;
 /// Offset and size of each parameter.
 pub type List = Vec<(usize, usize)>;
 
-/// The function that failed, and its answer.
+/// The function that failed, and its result.
 pub type Failed = (&'static str, CUresult);
 
 /// What is known of a kernel.
 #[derive(Debug)]
 pub(crate) struct Kernel {
     pub(crate) name: Option<String>,
-    /// Offset and size of each parameter; none where the driver cannot say: before CUDA 12.4, or since the call failed.
+    /// Offset and size of each parameter; `None` if the driver cannot list them (before CUDA 12.4), or the call failed.
     pub(crate) parameters: Option<Vec<(usize, usize)>>,
 }
 
 impl Kernel {
-    /// Asks for what a function, or a kernel of a library, is.
+    /// Queries a function or a kernel of a library.
     ///
     /// # Safety
     ///
-    /// 1. The handle is a function of the driver's, or a kernel if it is one `of_library`, and lives until this returns.
+    /// 1. The handle is a function of the driver, or a kernel if `of_library`, and is live until this returns.
     pub(crate) unsafe fn ask(driver: &Driver, handle: u64, of_library: bool) -> Kernel {
         // SAFETY: 1: the caller's duty 1.
         unsafe {
@@ -48,7 +49,7 @@ impl Kernel {
 /// 1. As duty 1 of [`Kernel::ask`].
 unsafe fn name(driver: &Driver, handle: u64, of_library: bool) -> Option<String> {
     let mut name = null();
-    // SAFETY: the handle is of this kind, and lives, by the caller's duty 1; the place is a pointer's, and outlives the call.
+    // SAFETY: the handle is of this kind and live, by the caller's duty 1; the output is a pointer and outlives the call.
     let answer = unsafe {
         match of_library {
             true => driver.cuKernelGetName(&mut name, kernel(handle)),
@@ -58,24 +59,23 @@ unsafe fn name(driver: &Driver, handle: u64, of_library: bool) -> Option<String>
     if answer != CUresult::SUCCESS || name.is_null() {
         return None;
     }
-    // SAFETY: not null, as was compared, and so, after success, a C string of the driver's that lives as long as the kernel, which is
-    // until this returns, by the caller's duty 1.
+    // SAFETY: checked to be not null, so after success it is a C string of the driver that lives as long as the kernel, which is
+    // live until this returns, by the caller's duty 1.
     Some(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
 }
 
-/// Offset and size of each parameter of a function, or of a library's kernel; none where the driver cannot list them, which is so before
-/// CUDA 12.4.
+/// Offset and size of each parameter of a function, or of a library's kernel; `None` if the driver cannot list them (before CUDA 12.4).
 ///
-/// A driver that can count them (CUDA 13.2) is asked for no more than there are. In others the list ends where the driver answers
-/// `CUDA_ERROR_INVALID_VALUE`, though a call that failed with that code looks the same. Any other error is one.
+/// If the driver can count them (CUDA 13.2), only that many are queried. With older drivers the list ends where the driver
+/// returns `CUDA_ERROR_INVALID_VALUE`; a real failure with that code cannot be told apart. Any other code is an error.
 ///
 /// # Errors
 ///
-/// The function that failed, and its answer.
+/// The function that failed, and its result.
 ///
 /// # Safety
 ///
-/// 1. The handle is a function of the driver's, or a kernel if it is one `of_library`, and lives until this returns.
+/// 1. The handle is a function of the driver, or a kernel if `of_library`, and is live until this returns.
 pub unsafe fn parameters(driver: &Driver, handle: u64, of_library: bool) -> Result<Option<List>, Failed> {
     let [one, all] = match of_library {
         true => ["cuKernelGetParamInfo", "cuKernelGetParamCount"],
@@ -92,7 +92,7 @@ pub unsafe fn parameters(driver: &Driver, handle: u64, of_library: bool) -> Resu
             return Ok(None);
         }
         let (mut offset, mut size) = (0, 0);
-        // SAFETY: the handle is of this kind, and lives, by the caller's duty 1; the driver checks the index; both places outlive the calls.
+        // SAFETY: the handle is of this kind and live, by the caller's duty 1; the driver checks the index; both outputs outlive the calls.
         let answer = unsafe {
             match of_library {
                 true => driver.cuKernelGetParamInfo(kernel(handle), parameters.len(), &mut offset, &mut size),
@@ -103,9 +103,9 @@ pub unsafe fn parameters(driver: &Driver, handle: u64, of_library: bool) -> Resu
         };
         match answer {
             CUresult::SUCCESS => parameters.push((offset, size)),
-            // There is no parameter of that number.
+            // There is no parameter with that index.
             CUresult::CUDA_ERROR_INVALID_VALUE if count.is_none() => break,
-            // A driver may have the symbol and nothing behind it.
+            // A driver may have the symbol without an implementation.
             CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER | CUresult::CUDA_ERROR_NOT_SUPPORTED => {
                 return Ok(None);
             }
@@ -120,7 +120,7 @@ pub unsafe fn parameters(driver: &Driver, handle: u64, of_library: bool) -> Resu
 /// 1. As duty 1 of [`parameters`].
 unsafe fn count(driver: &Driver, handle: u64, of_library: bool) -> Result<usize, Failed> {
     let mut count = 0;
-    // SAFETY: the handle is of this kind, and lives, by the caller's duty 1; the place outlives the calls.
+    // SAFETY: the handle is of this kind and live, by the caller's duty 1; the output outlives the calls.
     let (call, answer) = unsafe {
         match of_library {
             true => ("cuKernelGetParamCount", driver.cuKernelGetParamCount(kernel(handle), &mut count)),
@@ -130,15 +130,16 @@ unsafe fn count(driver: &Driver, handle: u64, of_library: bool) -> Result<usize,
     if answer == CUresult::SUCCESS { Ok(count) } else { Err((call, answer)) }
 }
 
-/// Asks the driver what is harmless to a capture, which the driver cannot know.
+/// Makes driver calls that are harmless during a capture, which the driver would refuse otherwise.
 #[cfg(any(feature = "check", feature = "record"))]
 pub(crate) fn relaxed<R>(driver: &Driver, ask: impl FnOnce() -> R) -> R {
     let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-    // SAFETY: the place has a mode and outlives the call; the thread's own is put back below.
+    // SAFETY: the argument is initialised with a mode and outlives the call; the thread's own mode is restored below.
     let answer = unsafe { driver.cuThreadExchangeStreamCaptureMode(&mut mode) };
     let result = ask();
     if answer == CUresult::SUCCESS {
-        // SAFETY: the place outlives the call, and has the mode that the thread had, as the call above succeeded.
+        // SAFETY: the argument outlives the call, and holds the mode that the thread had, because the call above
+        // succeeded.
         let _ = unsafe { driver.cuThreadExchangeStreamCaptureMode(&mut mode) };
     }
     result

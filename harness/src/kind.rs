@@ -23,7 +23,7 @@ macro_rules! kinds {
             }
         }
 
-        /// The kind that a C type is the handle of.
+        /// The kind of object for which a C type is the handle.
         pub(crate) fn of_type(name: &str) -> Option<Kind> {
             match name {
                 $($($type => Some(Kind::$kind),)?)*
@@ -113,7 +113,7 @@ kinds! {
 }
 
 impl Kind {
-    /// Kinds of one family share their addresses: `cuMemFree` takes managed memory too.
+    /// Kinds of one family share their address space: `cuMemFree` accepts managed memory too.
     pub(crate) fn family(self) -> Kind {
         match self {
             Kind::ManagedMemory | Kind::IpcMemory => Kind::Memory,
@@ -121,8 +121,8 @@ impl Kind {
         }
     }
 
-    /// Whether it ends with the context that was current when it was created. The others belong to the device or to the process. Graphs
-    /// count as ended: what their nodes use is gone.
+    /// Whether it is destroyed with the context that was current when it was created. The others belong to the device or to the
+    /// process. Graphs are treated as destroyed, because the objects that their nodes use are.
     pub(crate) fn ends_with_context(self) -> bool {
         !matches!(
             self,

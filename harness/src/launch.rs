@@ -1,7 +1,7 @@
 //! A launch: configuration, attributes, and each argument by the kernel's own parameter list.
 //!
-//! Relies on: the program keeps the contract of the launch, so the spy may read what the driver reads: the configuration, and for each
-//! parameter of the kernel as many bytes as it has.
+//! Relies on: the program upholds the contract of the launch, so the spy may read what the driver reads: the configuration, and the
+//! bytes of each parameter of the kernel.
 #![allow(unsafe_code)]
 
 use crate::functions::{Function, Plain};
@@ -26,18 +26,18 @@ pub(crate) struct Raw {
 }
 
 impl Raw {
-    /// Reads them; none for other functions, and for those that launch a graph or several kernels.
+    /// Reads them; `None` for other functions, and for those that launch a graph or several kernels.
     ///
     /// # Safety
     ///
-    /// 1. The words are the arguments of a call whose contract holds.
+    /// 1. `words` are the arguments of a call whose contract holds.
     pub(crate) unsafe fn of(function: &Function, words: &[u64]) -> Option<Raw> {
         match (function.name, words) {
             ("cuLaunchKernelEx", [config, kernel, arguments, extra]) => {
                 if *config == 0 {
                     return None;
                 }
-                // SAFETY: 1: not null, as was compared, so an aligned configuration with all members set, which nothing writes: duty 1.
+                // SAFETY: 1: checked to be not null, so an aligned configuration with all members set, which is not written: duty 1.
                 let config = unsafe { read::structure::<CUlaunchConfig>(*config) };
                 Some(Raw {
                     function: *kernel,
@@ -45,7 +45,7 @@ impl Raw {
                     block: [config.blockDimX, config.blockDimY, config.blockDimZ],
                     shared: config.sharedMemBytes,
                     stream: config.hStream.expose_provenance() as u64,
-                    // SAFETY: 1: the configuration of this launch, whose contract asks for the list: duty 1.
+                    // SAFETY: 1: the configuration of this launch, whose contract requires the list: duty 1.
                     attributes: unsafe { attributes(&config) },
                     arguments: *arguments,
                     extra: *extra,
@@ -68,20 +68,20 @@ impl Raw {
         }
     }
 
-    /// The bytes of each argument; none where the driver cannot say which parameters there are, or the list or one of them is missing.
+    /// The bytes of each argument; `None` if the driver cannot list the parameters, or the list or an argument is missing.
     ///
     /// # Safety
     ///
-    /// 1. As for [`of`](Self::of), and the kernel is the launch's.
+    /// 1. As for [`of`](Self::of), and the kernel is that of the launch.
     pub(crate) unsafe fn parameters(&self, kernel: &Kernel) -> Option<Vec<Parameter>> {
         let sizes = kernel.parameters.as_ref()?;
         let packed = match self.arguments {
-            // SAFETY: 1: where there is no list of arguments, the contract of a launch has `extra` null or a list that ends: duty 1.
+            // SAFETY: 1: if there is no list of arguments, by the contract of a launch `extra` is null or a terminated list: duty 1.
             0 => unsafe { packed(self.extra) },
             _ => None,
         };
-        // SAFETY: 1: called below where the list is not null: it has an aligned pointer, set, for each parameter of the
-        // kernel, and the program leaves it as it is during the launch, by duty 1.
+        // SAFETY: 1: called below if the list is not null: it has an aligned, initialised pointer for each parameter of
+        // the kernel, and the program does not change it during the launch, by duty 1.
         let argument = |number: usize| unsafe { read::pointer(self.arguments, number) };
         let bytes = |number: usize, offset: usize, size: usize| match &packed {
             Some(buffer) => buffer.get(offset..offset + size).map(<[u8]>::to_vec),
@@ -89,8 +89,8 @@ impl Raw {
             // A null address is left to the driver.
             None => match argument(number) {
                 0 => None,
-                // SAFETY: 1: not null, so to as many bytes as the parameter has, of its value or between its members
-                // (padding, as in a C structure), which nothing writes during the launch: duty 1.
+                // SAFETY: 1: not null, so it points to as many bytes as the parameter has, initialised or padding of
+                // a C structure, which are not written during the launch: duty 1.
                 at => Some(unsafe { read::block(at, size) }),
             },
         };
@@ -108,17 +108,17 @@ impl Raw {
 ///
 /// # Safety
 ///
-/// 1. The address is null or that of such a list, as the driver takes it.
+/// 1. The address is null or that of such a list that the driver accepts.
 unsafe fn packed(extra: u64) -> Option<Vec<u8>> {
     use cuda_driver_sys::{CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT, CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT};
     let (mut buffer, mut size) = (0, 0);
-    // Two pairs and an end.
+    // At most two pairs and an end mark.
     for pair in (0..4).step_by(2) {
         if extra == 0 {
             return None;
         }
-        // SAFETY: 1: not null, as was compared: until its end, which the loop stops at, the list has aligned pairs of
-        // pointers, which are set and which nothing writes during the launch, by duty 1.
+        // SAFETY: 1: checked to be not null: up to its end, where the loop stops, the list has aligned pairs of
+        // initialised pointers, which are not written during the launch, by duty 1.
         let (key, value) = unsafe {
             let key = read::pointer(extra, pair);
             (key, if key == 0 { 0 } else { read::pointer(extra, pair + 1) })
@@ -126,37 +126,37 @@ unsafe fn packed(extra: u64) -> Option<Vec<u8>> {
         match u32::try_from(key) {
             Ok(CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT) => buffer = value,
             Ok(CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT) => {
-                // SAFETY: 1: the value of this key is the address of an aligned `size_t`, which is set and which nobody
-                // writes during the launch, by duty 1.
+                // SAFETY: 1: the value of this key is the address of an aligned, initialised `size_t`, which is not
+                // written during the launch, by duty 1.
                 size = unsafe { read::structure::<usize>(value) };
             }
             _ => break,
         }
     }
-    // SAFETY: 1: the list says how long the buffer is: that many bytes are there, of arguments or between them (padding,
-    // as in a C structure), and the program leaves them as they are during the launch: duty 1.
+    // SAFETY: 1: the list contains the length of the buffer: that many bytes are there, initialised or padding, and the
+    // program does not change them during the launch: duty 1.
     (buffer != 0).then(|| unsafe { read::block(buffer, size) })
 }
 
 /// # Safety
 ///
-/// 1. The configuration has a list of as many attributes as it says, each with the value that its id asks for.
+/// 1. The configuration has a list with its number of attributes, each with the value that its id requires.
 unsafe fn attributes(config: &CUlaunchConfig) -> Vec<LaunchAttribute> {
     let list = config.attrs.expose_provenance() as u64;
     let count = if list == 0 { 0 } else { config.numAttrs as u64 };
     let one = |number: u64| {
         let at = list + number * size_of::<CUlaunchAttribute>() as u64;
-        // SAFETY: 1: the id of an attribute of the list, which the program sets and leaves as it is until the call
-        // returns, by duty 1. What pads it to 8 bytes nobody need set.
+        // SAFETY: 1: the id of an attribute of the list, which the program has set and does not change until the call
+        // returns, by duty 1. The padding after it, up to 8 bytes, need not be initialised.
         let id =
             Id(unsafe { read::value(at + offset_of!(CUlaunchAttribute, id) as u64, Plain::Unsigned(4)) }
                 as u32);
-        // SAFETY: 1: the value of the same one, aligned as C has it, which nothing writes until the call returns, by
-        // duty 1; of a union any bytes are one.
+        // SAFETY: 1: the value of the same attribute, with C alignment, which is not written until the call returns,
+        // by duty 1; any bytes are a valid union.
         let value = unsafe {
             read::structure::<CUlaunchAttributeValue>(at + offset_of!(CUlaunchAttribute, value) as u64)
         };
-        // SAFETY: as for the text below: the member is the one that the id asks for.
+        // SAFETY: as for the text below: the member is the one that the id requires.
         let event = unsafe {
             match id {
                 Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT => value.programmaticEvent.event,
@@ -165,7 +165,7 @@ unsafe fn attributes(config: &CUlaunchConfig) -> Vec<LaunchAttribute> {
             }
         };
         let event = event.expose_provenance() as u64;
-        // SAFETY: each member that is read is the one that the id, compared in its arm, asks the program to set: duty 1.
+        // SAFETY: each member that is read is the one that the id in its arm requires the program to set: duty 1.
         let value = unsafe {
             match id {
                 Id::CU_LAUNCH_ATTRIBUTE_COOPERATIVE => value.cooperative.to_string(),
@@ -192,9 +192,9 @@ unsafe fn attributes(config: &CUlaunchConfig) -> Vec<LaunchAttribute> {
     (0..count).map(one).collect()
 }
 
-/// What a call launches.
+/// The launch of a call.
 ///
-/// Its [`Display`](fmt::Display) is one line; with `{:#}` the same in each run.
+/// Its [`Display`](fmt::Display) is one line; with `{:#}` it is the same in each run.
 #[derive(Clone, Debug)]
 pub struct Launch {
     pub(crate) kernel: Option<String>,
@@ -277,7 +277,7 @@ pub struct LaunchAttribute {
 }
 
 impl LaunchAttribute {
-    /// Which one.
+    /// The attribute's id.
     pub fn id(&self) -> Id {
         self.id
     }
@@ -304,17 +304,17 @@ impl fmt::Display for LaunchAttribute {
 pub struct Parameter {
     pub(crate) offset: usize,
     pub(crate) bytes: Vec<u8>,
-    /// The memory that it is an address in.
+    /// The memory that it points into.
     pub(crate) value: Option<Value>,
 }
 
 impl Parameter {
-    /// Where the parameter is in the kernel's list, in bytes.
+    /// The offset of the parameter in the kernel's list, in bytes.
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// What was passed.
+    /// The passed bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -354,14 +354,14 @@ mod tests {
     use crate::functions;
     use std::mem::MaybeUninit;
 
-    /// As a program of C may fill it in: the two members, and nothing of what is between and behind them.
+    /// As a C program may fill it in: the two members, without the padding between and after them.
     #[test]
     #[allow(clippy::unwrap_used)]
     fn an_attribute_is_read_as_far_as_programs_set_it() {
         let mut list = [MaybeUninit::<CUlaunchAttribute>::uninit(); 2];
         for (place, value) in list.iter_mut().zip([3, -4]) {
             let place = place.as_mut_ptr();
-            // SAFETY: the place is there and aligned; only addresses of its members are made, and written.
+            // SAFETY: the memory is allocated and aligned; only its members are written, by their addresses.
             unsafe {
                 (&raw mut (*place).id).write(Id::CU_LAUNCH_ATTRIBUTE_PRIORITY);
                 (&raw mut (*place).value.priority).write(value);
@@ -369,7 +369,8 @@ mod tests {
         }
         let config = CUlaunchConfig { attrs: list.as_mut_ptr().cast(), numAttrs: 2, ..Default::default() };
         let words = [(&raw const config).expose_provenance() as u64, 0, 0, 0];
-        // SAFETY: 1: a whole configuration with a list of two, each with the member that its id asks for; both live on.
+        // SAFETY: 1: a complete configuration with a list of two, each with the member that its id requires; both
+        // outlive the call.
         let raw = unsafe { Raw::of(functions::named("cuLaunchKernelEx").unwrap(), &words) }.unwrap();
         let shown: Vec<String> = raw.attributes.iter().map(LaunchAttribute::to_string).collect();
         assert_eq!(shown, ["PRIORITY: 3", "PRIORITY: -4"]);

@@ -37,7 +37,7 @@ impl Ledger {
         self.live.is_empty() && self.problems.is_empty()
     }
 
-    /// What is live here and was not in the earlier ledger.
+    /// The objects that are live here and were not in the earlier ledger.
     pub fn since(&self, before: &Ledger) -> Ledger {
         let is_new = |entry: &&Entry| !before.live.iter().any(|old| old.name == entry.name);
         Ledger {
@@ -50,7 +50,7 @@ impl Ledger {
     ///
     /// # Panics
     ///
-    /// If something is live, or was used after it was destroyed.
+    /// If an object is live, or was used after it was destroyed.
     #[track_caller]
     #[allow(clippy::panic, reason = "it is an assertion")]
     pub fn assert_clean(&self) {
@@ -58,7 +58,7 @@ impl Ledger {
     }
 }
 
-/// One line for each object and mistake; `nothing is live` where there is none.
+/// One line for each object and mistake; `nothing is live` if there is none.
 impl fmt::Display for Ledger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_clean() {

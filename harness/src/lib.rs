@@ -15,16 +15,17 @@
 //! - [`every_failure`] runs a program once for each of its calls and each way in which that call can fail, and reports panics, hangs and
 //!   leaks.
 //!
-//! For tests of asynchronous code: [`Hold`] keeps a stream from going on, [`wait_until`] waits for what another thread does,
-//! [`alone`] runs one test at a time, [`child`] runs one in a separate process, and [`skipped`] says that a test shows nothing here.
-//! For Miri and for benchmarks: [`null`], a driver that does nothing.
+//! For tests of asynchronous code: [`Hold`] stops a stream, [`wait_until`] waits for another thread, [`alone`] runs one test at a
+//! time, [`child`] runs one in a separate process, and [`skipped`] reports that a test cannot check anything on this machine. For
+//! Miri and for benchmarks: [`null`], a driver that does nothing.
 //!
 //! A spy sees the calls of all threads. Several spies in one process do not affect each other, so tests can run in parallel.
 //!
 //! # What it relies on
 //!
-//! A spy reads what the arguments of a call point to, as the driver does. A program that breaks the contract of a driver function
-//! (a dangling pointer, an argument list that is too short) has the same undefined behaviour with a spy as without.
+//! A spy reads the memory that the arguments of a call point to, as the driver does. A program that breaks the contract of a
+//! driver function (a dangling pointer, an argument list that is too short) has the same undefined behaviour with a spy as
+//! without.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 /// The example from the crate's README.

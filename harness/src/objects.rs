@@ -7,36 +7,37 @@ use std::backtrace::Backtrace;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-/// Hashes handles and places, which nobody chooses so that they collide.
+/// A hash for handles and addresses, which no adversary chooses.
 pub(crate) type Quick = rustc_hash::FxBuildHasher;
 
-/// The number of an object among all that there were. None comes again.
+/// The number of an object among all that have existed. Numbers are not reused.
 pub(crate) type Place = usize;
 
-/// So many objects that have ended are remembered, the last ones: a program may make and end others for days.
+/// The number of destroyed objects that are remembered, the last ones: a long-running program may create and destroy
+/// very many.
 const MOST_ENDED: usize = 1 << 16;
 
-/// Something that the driver made, or that was there before.
+/// An object that the driver has created, or that existed before.
 pub(crate) struct Object {
     pub(crate) name: ObjectName,
-    /// The handle, or where it starts.
+    /// The handle or start address.
     pub(crate) address: u64,
-    /// How long it is, for memory; 0 where that is not known.
+    /// The size of memory; 0 if unknown.
     pub(crate) bytes: u64,
-    /// Counts towards the budget of device memory.
+    /// Whether it counts towards the limit of device memory.
     pub(crate) counted: bool,
-    /// The call that made it, and its function; none where it was there before.
+    /// The call that created it, and its function; `None` if it existed before.
     pub(crate) made_by: Option<(usize, &'static str)>,
     pub(crate) ended_by: Option<usize>,
-    /// A call released it itself, and not something that it belonged to.
+    /// Whether a call released it directly, and not only an object to which it belonged.
     pub(crate) is_released: bool,
-    /// The context that was current, or its owner's; 0 where none is known.
+    /// The context that was current at its creation, or that of its owner; 0 if unknown.
     pub(crate) context: u64,
-    /// It goes with that one.
+    /// The object with which it is destroyed.
     pub(crate) owner: Option<Place>,
     pub(crate) shares: u64,
     pub(crate) backtrace: Option<Arc<Backtrace>>,
-    /// What is known of a function or kernel.
+    /// What is known about a function or kernel.
     pub(crate) kernel: Option<Arc<Kernel>>,
 }
 
@@ -45,19 +46,19 @@ impl Object {
         self.ended_by.is_none()
     }
 
-    /// A capture that went with its stream.
+    /// Whether this is a capture that was lost when its stream was destroyed.
     fn is_lost_capture(&self) -> bool {
         let is_open = !self.is_live() && !self.is_released && self.made_by.is_some();
         is_open && self.name.kind() == Kind::Capture
     }
 
-    /// Whether the program has to give it back, and has not.
+    /// Whether the program must still release it.
     pub(crate) fn is_owed(&self) -> bool {
         self.is_live() && self.made_by.is_some() && self.owner.is_none() && self.name.kind().is_owned()
     }
 }
 
-/// What a new object is.
+/// The properties of a new object.
 pub(crate) struct New {
     pub(crate) kind: Kind,
     pub(crate) address: u64,
@@ -79,24 +80,24 @@ impl New {
 #[derive(Default)]
 pub(crate) struct Objects {
     all: HashMap<Place, Object, Quick>,
-    /// The place of the next one.
+    /// The number of the next object.
     next: Place,
-    /// Those that are alive.
+    /// The live objects.
     live: BTreeSet<Place>,
-    /// Those that have ended, the first one first.
+    /// The destroyed objects, oldest first.
     ended: VecDeque<Place>,
-    /// What belongs to each of those that own something.
+    /// The objects that belong to each owner.
     owned: HashMap<Place, BTreeSet<Place>>,
-    /// The newest of each family and address.
+    /// The newest object of each family and address.
     latest: HashMap<(Kind, u64), Place, Quick>,
-    /// Memory of the device and of the host, by where it starts. Each address is in one at most.
+    /// Device and host memory, by start address. The ranges do not overlap.
     ranges: BTreeMap<u64, Place>,
     numbers: HashMap<Kind, u32>,
-    /// The handle of each device's primary context, where a call was seen that gave it.
+    /// The handle of each device's primary context, if a call that returned it was observed.
     pub(crate) primaries: HashMap<u64, u64>,
     /// Bytes of device memory that are allocated.
     pub(crate) counted: u64,
-    /// Captures that are open.
+    /// The number of open captures.
     pub(crate) captures: usize,
     backtraces: bool,
 }
@@ -106,12 +107,12 @@ impl Objects {
         Objects { backtraces, ..Objects::default() }
     }
 
-    /// Those that are live, in the order in which they were made.
+    /// The live objects, in the order of their creation.
     pub(crate) fn live(&self) -> impl Iterator<Item = (Place, &Object)> {
         self.live.iter().filter_map(|place| Some((*place, self.all.get(place)?)))
     }
 
-    /// Captures that were never ended, and went with their streams.
+    /// Captures that were never ended, and were lost with their streams.
     #[cfg(feature = "check")]
     pub(crate) fn lost_captures(&self) -> impl Iterator<Item = &Object> {
         let mut lost: Vec<&Object> = self.all.values().filter(|object| object.is_lost_capture()).collect();
@@ -130,14 +131,14 @@ impl Objects {
     /// The newest object of the kind's family with that handle.
     pub(crate) fn find(&self, kind: Kind, address: u64) -> Option<Place> {
         let found = self.latest.get(&(kind.family(), address)).copied();
-        // The driver takes kernels of libraries for functions.
+        // The driver accepts kernels of libraries as functions.
         match kind {
             Kind::Function => found.or_else(|| self.latest.get(&(Kind::Kernel, address)).copied()),
             _ => found,
         }
     }
 
-    /// As [`find`](Self::find); one that was never seen gets a name.
+    /// As [`find`](Self::find); an object that was never seen gets a name.
     pub(crate) fn meet(&mut self, kind: Kind, address: u64) -> Place {
         match self.find(kind, address) {
             Some(place) => place,
@@ -145,7 +146,7 @@ impl Objects {
         }
     }
 
-    /// The memory that an address is in, and how far.
+    /// The memory that contains an address, and the offset in it.
     pub(crate) fn memory_at(&self, address: u64) -> Option<(Place, u64)> {
         let (start, place) = self.ranges.range(..=address).next_back()?;
         let object = self.at(*place)?;
@@ -153,7 +154,7 @@ impl Objects {
         (offset < object.bytes.max(1)).then_some((*place, offset))
     }
 
-    /// Where the first memory that was seen begins, and where the last one ends.
+    /// The range from the begin of the first known memory to the end of the last.
     #[cfg(feature = "record")]
     pub(crate) fn span(&self) -> std::ops::Range<u64> {
         let end = |place: &Place| self.at(*place).map(|object| object.address.saturating_add(object.bytes));
@@ -161,7 +162,7 @@ impl Objects {
         first..self.ranges.values().next_back().and_then(end).unwrap_or(0)
     }
 
-    /// The live memory that ends before an address, and how many bytes are between them.
+    /// The live memory that ends before an address, and the distance in bytes.
     #[cfg(feature = "check")]
     pub(crate) fn memory_before(&self, address: u64) -> Option<(&Object, u64)> {
         let (start, place) = self.ranges.range(..=address).next_back()?;
@@ -175,7 +176,7 @@ impl Objects {
         self.next += 1;
         let before = self.latest.insert((new.kind.family(), new.address), place);
         if let Some(before) = before.filter(|before| self.live.contains(before)) {
-            // It went without a call that was seen.
+            // It was destroyed without an observed call.
             self.end(before, new.made_by.map_or(0, |(call, _)| call));
             self.all.get_mut(&before).into_iter().for_each(|before| before.is_released = true);
         }
@@ -217,7 +218,8 @@ impl Objects {
         place
     }
 
-    /// The range is the new object's; what was there has gone, or is the same memory under another name.
+    /// Assigns the range to the new object; earlier objects there were destroyed, or are the same memory under
+    /// another name.
     fn claim(&mut self, start: u64, bytes: u64, place: Place) {
         let end = start.saturating_add(bytes);
         let before: Vec<u64> = self
@@ -236,7 +238,7 @@ impl Objects {
         self.ranges.insert(start, place);
     }
 
-    /// There is something else now where this memory was freed, if it was.
+    /// Forgets freed memory at an address where there is something else now.
     pub(crate) fn forget_freed(&mut self, address: u64) {
         let freed =
             self.memory_at(address).filter(|(place, _)| self.at(*place).is_some_and(|o| !o.is_live()));
@@ -245,7 +247,7 @@ impl Objects {
         }
     }
 
-    /// Ends an object, and whatever belongs to it.
+    /// Marks an object and everything that belongs to it as destroyed.
     pub(crate) fn end(&mut self, place: Place, call: usize) {
         let Some(object) = self.all.get_mut(&place).filter(|object| object.is_live()) else { return };
         object.ended_by = Some(call);
@@ -257,20 +259,20 @@ impl Objects {
         let (kind, address) = (object.name.kind(), object.address);
         self.captures -= usize::from(kind == Kind::Capture);
         if kind == Kind::Stream {
-            // A capture on it goes with it.
+            // A capture on the stream is lost with it.
             self.latest
                 .get(&(Kind::Capture, address))
                 .copied()
                 .into_iter()
                 .for_each(|capture| self.end(capture, call));
         }
-        // The list is kept: `revive` needs it.
+        // The list is kept, because `revive` needs it.
         for owned in self.owned.get(&place).cloned().unwrap_or_default() {
             self.end(owned, call);
         }
     }
 
-    /// The objects that ended first are those of which nobody is told any more.
+    /// Forgets the objects that were destroyed first, so that they are no longer reported.
     fn forget_ended(&mut self) {
         while self.ended.len() > MOST_ENDED
             && let Some(place) = self.ended.pop_front()
@@ -281,7 +283,7 @@ impl Objects {
             if let Some(siblings) = object.owner.and_then(|owner| self.owned.get_mut(&owner)) {
                 siblings.remove(&place);
             }
-            // There may be another one with the handle, or at the address.
+            // There may be another object with the handle or address.
             if self.latest.get(&key) == Some(&place) {
                 self.latest.remove(&key);
             }
@@ -293,13 +295,13 @@ impl Objects {
         }
     }
 
-    /// The call that was to end it did not, nor what would have ended with it.
+    /// Undoes `end`, because the call failed to destroy the object and what belongs to it.
     pub(crate) fn revive(&mut self, place: Place, call: usize) {
         if let Some(object) = self.all.get_mut(&place).filter(|object| object.ended_by == Some(call)) {
             object.ended_by = None;
             object.is_released = false;
             self.live.insert(place);
-            // One of the last: the call that ended it is not over.
+            // It is one of the last, because the call that marked it is still in progress.
             if let Some(at) = self.ended.iter().rposition(|ended| *ended == place) {
                 self.ended.remove(at);
             }
@@ -318,7 +320,7 @@ impl Objects {
 mod tests {
     use super::*;
 
-    /// What is made and ended for days takes no more memory than what was there last; what was made before all of that is still known.
+    /// Creating and destroying objects for days takes bounded memory, and live objects that were created before are still known.
     #[test]
     fn only_the_last_objects_that_ended_are_remembered() {
         let mut objects = Objects::default();
@@ -330,13 +332,13 @@ mod tests {
         let stream = made(&mut objects, Kind::Stream, 5, 3);
         let lost = made(&mut objects, Kind::Capture, 5, 4);
         objects.end(stream, 5);
-        // A handle of one that is gone, which another one has for good.
+        // The handle of a destroyed object, which a live object then keeps.
         let gone = made(&mut objects, Kind::Memory, 48, 4);
         objects.end(gone, 5);
         let again = made(&mut objects, Kind::Memory, 48, 6);
         let mut last = Vec::new();
         for round in 0..2 * MOST_ENDED as u64 {
-            // Handles that are used again, and those that are not.
+            // Handles that are reused, and handles that are not.
             for address in [32, 80 + 16 * round] {
                 let place = made(&mut objects, Kind::Memory, address, 6);
                 objects.end(place, 7);
@@ -350,17 +352,17 @@ mod tests {
         assert_eq!(objects.memory_at(20), Some((old, 4)));
         assert_eq!((objects.find(Kind::Memory, 48), objects.memory_at(50)), (Some(again), Some((again, 2))));
         assert!(objects.at(lost).is_some_and(Object::is_lost_capture) && objects.at(stream).is_none());
-        // Those that ended last, by their handle.
+        // The objects destroyed last, by their handle.
         let recent = last.last().copied();
         assert_eq!(objects.find(Kind::Memory, 80 + 16 * (2 * MOST_ENDED as u64 - 1)), recent);
         assert_eq!(objects.find(Kind::Memory, 80), None);
-        // One that a driver has not ended after all.
+        // The driver has not destroyed this one after all.
         recent.into_iter().for_each(|place| objects.revive(place, 7));
         assert!(recent.and_then(|place| objects.at(place)).is_some_and(Object::is_live));
         assert!(recent.is_some_and(|place| !objects.ended.contains(&place)));
     }
 
-    /// Such as the nodes that come and go in a graph for days.
+    /// For example nodes that are added to a graph and removed for days.
     #[test]
     fn an_owner_forgets_what_is_forgotten() {
         let mut objects = Objects::default();
@@ -380,7 +382,7 @@ mod tests {
         assert!(objects.at(kept).is_some_and(|node| !node.is_live()));
     }
 
-    /// Another one may begin on a stream that has the handle of the one that is gone.
+    /// Another capture may begin on a stream with the handle of the destroyed one.
     #[test]
     fn a_capture_that_went_with_its_stream_is_lost_whatever_comes_after_it() {
         let mut objects = Objects::default();

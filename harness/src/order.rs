@@ -1,4 +1,4 @@
-//! Which work is done before other work begins, as far as the calls show it.
+//! Which work is ordered before other work, as far as the calls show it.
 
 use crate::call::{Call, Calls};
 use crate::value::Value;
@@ -59,31 +59,32 @@ impl Calls {
     }
 }
 
-/// Where it is known that the first call's work is done: what comes later there comes after it.
+/// The streams and threads that know that the first call's work is done: later work there is ordered after it.
 #[derive(Default)]
 struct Order {
     streams: Vec<Stream>,
-    /// Events whose last record is behind it.
+    /// Events whose last record is ordered after it.
     events: Vec<String>,
-    /// Events that graphs record: once one is launched, nobody here knows what they are behind.
+    /// Events that graphs record: once such a graph is launched, it is unknown which work precedes them.
     of_graphs: Vec<String>,
     threads: Vec<usize>,
-    /// Streams that do not wait for the default one, nor it for them.
+    /// Whether a stream and the default stream do not wait for each other, by the stream's name.
     apart: HashMap<String, bool>,
 }
 
-/// A stream: by its name, which is one of the default ones' in each context, and a thread's own in each thread.
+/// A stream, by its name; the names of default streams mean a different stream in each context, and those of
+/// per-thread streams in each thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Stream {
     name: String,
-    /// 0 if it is not known.
+    /// 0 if unknown.
     context: u64,
     /// 0 unless the stream is a thread's own.
     thread: usize,
 }
 
 impl Stream {
-    /// The stream that a call gives its work to; none where it is done before the call returns.
+    /// The stream to which a call submits its work; `None` if the work is done before the call returns.
     fn of(call: &Call) -> Option<Stream> {
         let name = name_of_stream(call)?;
         let name = if name == "legacy" { "default".to_owned() } else { name };
@@ -108,7 +109,7 @@ impl Order {
     fn begin(&mut self, call: &Call) {
         match Stream::of(call) {
             Some(stream) => self.streams.push(stream),
-            // It was waited for in the call itself.
+            // The call itself waited for the work.
             None => self.threads.push(call.thread()),
         }
         if is_waited_for(call) {
@@ -116,16 +117,16 @@ impl Order {
         }
     }
 
-    /// Whether what this call gives to the device comes after it.
+    /// Whether the work of this call is ordered after it.
     fn knows(&self, call: &Call) -> bool {
         self.threads.contains(&call.thread()) || Stream::of(call).is_some_and(|stream| self.reaches(&stream))
     }
 
-    /// Whether what is given to this stream now comes after it.
+    /// Whether work submitted to this stream now is ordered after it.
     fn reaches(&self, stream: &Stream) -> bool {
         let joined = |one: &Stream, other: &Stream| one.is_default() && !self.is_apart(other);
         let is_after = |known: &Stream| {
-            // The name of a stream that was created is its own in all contexts.
+            // The name of a created stream is unique across contexts.
             let is_same = (&known.name, known.thread) == (&stream.name, stream.thread);
             let is_here = known.may_be_of(stream.context);
             (is_same && (is_here || stream.is_created()))
@@ -134,13 +135,13 @@ impl Order {
         self.streams.iter().any(is_after)
     }
 
-    /// Unless its creation says otherwise.
+    /// False unless it was created as non-blocking.
     fn is_apart(&self, stream: &Stream) -> bool {
         stream.is_created() && self.apart.get(&stream.name).copied().unwrap_or(true)
     }
 
     fn call(&mut self, call: &Call) {
-        // What failed gave nothing to a stream, recorded nothing and waited for nothing.
+        // A failed call submitted, recorded and awaited nothing.
         if call.answer() != Some(CUresult::SUCCESS) {
             return;
         }
@@ -175,11 +176,12 @@ impl Order {
                 self.threads.extend((is_done && is_it).then_some(call.thread()));
             }
             "cuCtxSynchronize" | "cuCtxSynchronize_v2" => {
-                // What another context does is not waited for.
+                // Work of other contexts is not awaited.
                 let is_there = self.streams.iter().any(|known| known.may_be_of(call.context));
                 self.threads.extend(is_there.then_some(call.thread()));
             }
-            // What is given to a stream by a thread that knows comes after it, and so does what follows there.
+            // Work that a thread with this knowledge submits is ordered after it, and so is later work on that
+            // stream.
             _ if self.knows(call) => {
                 self.streams.extend(stream);
                 self.threads.extend(is_waited_for(call).then_some(call.thread()));
@@ -189,13 +191,13 @@ impl Order {
     }
 }
 
-/// The name of the stream that a call gives its work to.
+/// The name of the stream to which a call submits its work.
 fn name_of_stream(call: &Call) -> Option<String> {
     if let Some(launch) = call.launch() {
         return Some(launch.stream().to_string());
     }
     let stream = call.argument("hStream").or(call.argument("stream")).map(|stream| stream.to_string());
-    // Copies and fills without a stream are the default one's.
+    // Copies and fills without a stream use the default stream.
     let is_default = call.name().starts_with("cuMemcpy") || call.name().starts_with("cuMemset");
     stream.or(is_default.then(|| "default".to_owned()))
 }
@@ -203,7 +205,7 @@ fn name_of_stream(call: &Call) -> Option<String> {
 /// Whether the call returns only when the stream's work is done.
 fn is_waited_for(call: &Call) -> bool {
     let is_done = call.answer() == Some(CUresult::SUCCESS);
-    // Between places of the device the host does not wait.
+    // The host does not wait for copies within the device.
     let on_device = call.name().contains("DtoD") || call.name().contains("Peer");
     let copies = call.name().starts_with("cuMemcpy") && !call.name().contains("Async") && !on_device;
     is_done && (copies || matches!(call.name(), "cuStreamSynchronize" | "cuStreamQuery"))

@@ -3,8 +3,9 @@
 //! A C function has no context, so the slot of the spy is part of the function. A shim is a few instructions: it passes its
 //! arguments and the number of its slot on to a body, of which there is one for each driver function.
 //!
-//! Relies on: the callers keep the contract of the driver's functions, which is that of the shims; each shim is of the type that its
-//! name has, which the compiler compares; and a slot stays a layer's as long as any of its drivers exists, because they own the lease.
+//! Relies on: callers uphold the contract of the driver's functions, which is that of the shims; each shim has the type of the
+//! function with its name, which the compiler checks; and a slot belongs to one layer as long as any of its drivers exists, because
+//! they own the lease.
 #![allow(unsafe_code)]
 #![allow(non_camel_case_types, non_snake_case, reason = "C names")]
 #![allow(clippy::too_many_arguments, reason = "C functions")]

@@ -44,7 +44,8 @@ pub fn skipped(why: impl Display) {
     let why = why.to_string();
     let why = why.lines().next().unwrap_or_default();
     let line = format!("skipped: {name}::{}: {why}\n", thread.name().unwrap_or("?"));
-    // Not by `eprintln`, which the test harness keeps to itself where a test passes. Nobody reads a standard error that is closed.
+    // Not with `eprintln`, whose output the test harness captures if a test passes. An error is ignored: standard error may be
+    // closed.
     let _ = stderr().write_all(line.as_bytes());
     if let Some(path) = std::env::var_os(SKIPPED_FILE) {
         // In one piece: other programs write there, too.

@@ -11,7 +11,7 @@ use cuda_driver_sys::CUresult;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
 pub fn with_room(call: &mut dyn FnMut() -> CUresult) -> CUresult {
     let here = 0_u8;
-    // A thread that ends has no place for it any more.
+    // The thread is ending, and its thread-local storage is gone.
     let top = own::OWN.try_with(|own| own.take((&raw const here).addr())).ok().flatten();
     let Some(top) = top else { return call() };
     let mut work = own::Work { call, answer: CUresult::CUDA_ERROR_UNKNOWN };
@@ -37,7 +37,7 @@ mod own {
 
     /// Bytes that have to be left.
     const NEEDED: usize = 128 << 10;
-    /// Bytes of another stack, which the system gives when they are used, and of the pages below it that nobody may use.
+    /// The size of the other stack, whose pages the system provides when they are used, and of the guard pages below it.
     const BYTES: usize = 512 << 10;
     const GUARD: usize = 64 << 10;
 
@@ -77,7 +77,7 @@ mod own {
     }
 
     impl Own {
-        /// The top of the other stack, if that is needed: for who is at an address of a stack. Until `leave` nobody else gets it.
+        /// The top of the other stack, if a caller at this stack address needs it. Reserved for the caller until `leave`.
         pub(super) fn take(&self, here: usize) -> Option<usize> {
             if self.high.get() == 0 {
                 self.ask();
@@ -121,7 +121,7 @@ mod own {
         fn drop(&mut self) {
             let start = self.start.get();
             if start != 0 && !self.is_busy.get() {
-                // SAFETY: what `new` has mapped, with its length; nobody is on it, as it is not busy.
+                // SAFETY: it is what `new` mapped, with that length; no thread runs on it, as it is not busy.
                 unsafe { munmap(without_provenance_mut(start), GUARD + BYTES) };
             }
         }
@@ -136,7 +136,7 @@ mod own {
         if start.is_null() || start.addr() == usize::MAX {
             return None;
         }
-        // SAFETY: the first pages of what was just mapped, which nobody uses.
+        // SAFETY: these are the first pages of what was just mapped, and nothing uses them yet.
         unsafe { mprotect(start, GUARD, 0) };
         Some(start.expose_provenance())
     }
@@ -148,7 +148,7 @@ mod own {
 
     /// # Safety
     ///
-    /// 1. It is the address of `Work`, which nobody else uses.
+    /// 1. It is the address of a `Work`, which nothing else uses.
     pub(super) unsafe extern "C" fn run(work: *mut c_void) {
         // SAFETY: such an address, by duty 1.
         let work = unsafe { &mut *work.cast::<Work<'_>>() };

@@ -4,7 +4,7 @@ use cuda_driver_sys::*;
 
 /// Every type of an argument.
 pub(crate) trait Word: Copy {
-    /// Its value; a pointer's address. Zero for structs, whose fields are nobody's business here.
+    /// Its value; for a pointer, the address. Zero for structs, whose fields are not examined here.
     fn word(self) -> u64;
 }
 

@@ -174,7 +174,7 @@ fn a_double_free_is_found() {
     assert_eq!(place(&report.findings()[0]), ("cuMemFree_v2", false));
 }
 
-/// It asks again until it is answered: once is fine, for ever is not. Then it ends because its calls no longer fail.
+/// It asks again until it is answered: once is fine, forever is not. Then it ends because its calls no longer fail.
 #[test]
 fn a_loop_without_an_end_is_found() {
     let how = one_code().limit(Duration::from_millis(300));

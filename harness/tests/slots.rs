@@ -47,7 +47,7 @@ fn a_slot_is_free_again_when_the_last_driver_goes() {
     std::mem::forget(at_once.over(&base).unwrap());
     assert!(at_once.over(&base).is_err());
 
-    // Who waits, for ever if need be, is served by whoever goes.
+    // Who waits, forever if need be, is served by whoever goes.
     let forever = SpyOptions::new().patience(Duration::MAX);
     let waiting = thread::spawn(move || forever.over(&base).map(|spy| spy.driver().version()));
     // So that it does wait, mostly; it is served either way.

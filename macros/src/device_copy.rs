@@ -1,4 +1,4 @@
-//! `#[derive(DeviceCopy)]`: what can be told from the text is checked here, the rest by the compiler in what this writes.
+//! `#[derive(DeviceCopy)]`: what the tokens show is checked here; the compiler checks the rest in the generated code.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
@@ -45,7 +45,8 @@ fn fields(input: &DeriveInput) -> Result<&Fields> {
     }
 }
 
-/// `repr(C)` or `repr(transparent)`, whatever stands beside it: the compiler refuses combinations that make no sense.
+/// Requires `repr(C)` or `repr(transparent)`, alone or with others: the compiler refuses combinations that make no
+/// sense.
 fn check_repr(input: &DeriveInput) -> Result<()> {
     let mut defined = false;
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("repr")) {
@@ -86,10 +87,10 @@ fn check_generics(input: &DeriveInput) -> Result<()> {
     problems.finish()
 }
 
-/// Refuses the types that cannot be plain data whatever their names mean; the compiler sees to the others.
+/// Refuses the types that cannot be plain data, whatever their names resolve to; the compiler checks the others.
 fn check_field(index: usize, field: &Field) -> Result<()> {
     let mut ty = &field.ty;
-    // A type that came through a `macro_rules!` variable, or in parentheses.
+    // A type from a `macro_rules!` variable, or in parentheses.
     while let Type::Group(TypeGroup { elem, .. }) | Type::Paren(TypeParen { elem, .. }) = ty {
         ty = elem;
     }
@@ -131,12 +132,12 @@ fn crate_path(attributes: &[Attribute]) -> Result<Path> {
     Ok(path)
 }
 
-/// The `impl`, and what makes the compiler look at `Copy` and at each field's type, there where the user wrote them.
+/// The `impl`, and code that makes the compiler check `Copy` and each field's type, with the spans of the user's code.
 fn implementation(input: &DeriveInput, path: &Path) -> TokenStream {
     let name = &input.ident;
     let (parameters, arguments, conditions) = input.generics.split_for_impl();
     let mut plain = input.generics.clone();
-    // With a lifetime that is not used, so that the compiler takes it for a condition even where it can see that it does not hold.
+    // With an unused lifetime, so that the compiler treats it as a condition of the impl even if it is obviously not met.
     let fields_have_none = fields(input).into_iter().flatten().map(|field| {
         let ty = &field.ty;
         parse_quote!(for<'__device_copy> #ty: #path::memory::NoAddress)
@@ -152,14 +153,14 @@ fn implementation(input: &DeriveInput, path: &Path) -> TokenStream {
         .unzip();
     quote! {
         #[automatically_derived]
-        // SAFETY: 1, 3: the type is made of its fields, each of which is `DeviceCopy`, as is checked below, and of padding, which may be
-        // anything; 2: it is `repr(C)` or `repr(transparent)`, or the macro would have refused it.
+        // SAFETY: 1, 3: the type consists of its fields, each of which is checked below to be `DeviceCopy`, and of padding, which may
+        // have any bytes; 2: it is `repr(C)` or `repr(transparent)`, or the macro would have refused it.
         unsafe impl #parameters #path::DeviceCopy for #name #arguments #conditions {}
 
         #[automatically_derived]
         #[diagnostic::do_not_recommend]
-        // SAFETY: 1: the type is made of its fields, which all are `NoAddress` where this holds, and of padding, which
-        // no kernel follows.
+        // SAFETY: 1: the type consists of its fields, which are all `NoAddress` under the bounds of this impl, and of
+        // padding, which no kernel dereferences.
         unsafe impl #parameters #path::memory::NoAddress for #name #arguments #without_address {}
 
         #[automatically_derived]
@@ -174,7 +175,7 @@ fn implementation(input: &DeriveInput, path: &Path) -> TokenStream {
     }
 }
 
-/// A trait that says in the user's words what the field's type has to be, and the question whether it is.
+/// A trait whose error message explains in the user's terms what the field's type must be, and a check of it.
 fn field_check(name: &Ident, index: usize, field: &Field, path: &Path) -> (TokenStream, TokenStream) {
     let ty = &field.ty;
     let message = format!(
@@ -196,7 +197,7 @@ fn field_check(name: &Ident, index: usize, field: &Field, path: &Path) -> (Token
     (definition, quote_spanned! { ty.span() => <#ty as #check>::is(); })
 }
 
-/// The same for `Copy`: the compiler's own message for it does not say that `Clone` belongs to it.
+/// The same for `Copy`: the compiler's own message does not mention that `Clone` is needed too.
 fn copy_check(name: &Ident) -> (TokenStream, TokenStream) {
     let message =
         format!("`{name}` derives DeviceCopy and has to be `Copy` too: `#[derive(Clone, Copy, DeviceCopy)]`");
@@ -214,7 +215,7 @@ fn copy_check(name: &Ident) -> (TokenStream, TokenStream) {
 mod tests {
     use super::*;
 
-    /// Every message of a refusal; none if there is an implementation.
+    /// All error messages; none if an implementation was generated.
     fn problems(input: DeriveInput) -> Vec<String> {
         expand(input).map_or_else(|error| error.into_iter().map(|e| e.to_string()).collect(), |_| Vec::new())
     }

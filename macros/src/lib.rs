@@ -33,13 +33,14 @@ use proc_macro::TokenStream;
 /// # Requirements on the struct
 /// - `#[repr(C)]`, or `#[repr(transparent)]` for a wrapper of one field: Rust may reorder the fields of other structs,
 ///   so the kernel could not know their order. `align(N)` and `packed` may be used with `C`; then the kernel's struct
-///   must be declared with the same (`__align__(N)`, `__attribute__((packed))`).
+///   must be declared with the same attribute (`__align__(N)`, `__attribute__((packed))`).
 /// - `Clone` and `Copy`, which are derived too.
 /// - The type of each field is `DeviceCopy`. Write `u8` for `bool`, `u32` for `char` and enums, `DevicePtr<T>` or
 ///   `DevicePtrMut<T>` for pointers.
 /// - No lifetimes: a borrow refers to host memory, which the device cannot access.
 ///
-/// Enums and unions are refused: what a kernel writes need not be one of their values. `byval(x)` passes one to a kernel.
+/// Enums and unions are refused, because a kernel may write bits that are not one of their values. `byval(x)` can pass
+/// one to a kernel.
 ///
 /// A type parameter gets the bound `T: DeviceCopy`, as with other derives. For a field whose type is only named through a
 /// parameter (`T::Item`), put the bound in the struct's own `where` clause.
@@ -49,7 +50,8 @@ use proc_macro::TokenStream;
 /// if the fields were public. The compiler cannot see invariants between them.
 ///
 /// # Another name for the crate
-/// `#[device_copy(crate = path)]` beside the derive says where `cuda_launch` is, if it is renamed or re-exported.
+/// `#[device_copy(crate = path)]` next to the derive gives the path of `cuda_launch`, if the crate is renamed or
+/// re-exported.
 ///
 /// ```
 /// mod gpu {
@@ -78,7 +80,7 @@ pub fn device_copy(input: TokenStream) -> TokenStream {
 ///     unsafe extern "C" {
 ///         /// c = a + b, elementwise. It compares all three lengths, so it is safe with any arguments.
 ///         pub safe fn vecadd(a: &[f32], b: &[f32], c: &mut [f32]);
-///         /// y = alpha * x + y for the first n elements. The contract makes sure that they exist.
+///         /// y = alpha * x + y for the first n elements. The contract ensures that they exist.
 ///         #[launch_contract(requires = (x.len() >= n as usize, y.len() >= n as usize))]
 ///         pub safe fn saxpy(n: u32, alpha: f32, x: *const f32, y: *mut f32);
 ///     }
@@ -105,10 +107,9 @@ pub fn device_copy(input: TokenStream) -> TokenStream {
 ///
 /// It also accepts sources that are compiled when the module is loaded, each with a feature of `cuda-launch`: CUDA C++ (`.cu`,
 /// feature `nvrtc`), NVVM IR (`.ll`, `.bc`, feature `nvvm`) and LTO IR (`.ltoir`, feature `nvjitlink`). They are used if no image
-/// fits, in the order in which they are named; the libraries are found, and the results cached, as by `load_kernel_module`. The
-/// headers beside a source (`#include "x.h"`, through others too) are embedded with it; its kernels are declared `extern "C"` in it, or
-/// named as the compiler mangles them. Nothing about a kernel in such a file is known at compile time: `load` compares the
-/// parameters.
+/// fits, in the order in which they are named; the libraries are found, and the results cached, as by `load_kernel_module`. The headers
+/// beside a source (`#include "x.h"`, also indirectly) are embedded with it. Its kernels must be declared `extern "C"`, or be named
+/// with their mangled names. Nothing about a kernel in such a file is known at compile time: `load` compares the parameters.
 ///
 /// The last argument may be `crate = path`, if `cuda_launch` is renamed or re-exported.
 ///
@@ -132,7 +133,7 @@ pub fn device_copy(input: TokenStream) -> TokenStream {
 ///
 /// Memory passed for `*const T` and `*mut T` is borrowed, ordered and kept alive like that passed for slices; only its length stays on the
 /// host. So a `safe fn` accepts it if conditions of its `#[launch_contract(requires = (..))]` use `x.len()` or `x.is_empty()` of each. An
-/// address that may be null, or lies in memory that this crate does not know, is declared as `DevicePtr<T>`.
+/// address that may be null, or points to memory that this crate does not track, is declared as `DevicePtr<T>`.
 ///
 /// Objects do not borrow the memory behind them, so a launch refuses two arguments if one reaches memory that the kernel may write
 /// through the other (`ErrorKind::Object`).

@@ -63,7 +63,7 @@ impl std::error::Error for ParseError {}
 
 /// An error by its place in the text; boxed, because it travels through every `Result` of the parser.
 ///
-/// Its message is put together by [`locate`](Self::locate): readers that drop their errors are linked without the code for it.
+/// Its message is composed by [`locate`](Self::locate): programs that discard the errors are linked without that code.
 #[derive(Debug)]
 pub(crate) struct Fault(Box<Inner>);
 
@@ -78,25 +78,25 @@ struct Inner {
 /// What is wrong with the text at a place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Message {
-    /// This.
+    /// This text.
     Plain(&'static str),
-    /// `expected .., found` what is there.
+    /// `expected ..., found` and the token at that place.
     Expected(&'static str),
     /// The same for a character and its purpose.
     ExpectedPunct(u8, &'static str),
-    /// What is there, between these.
+    /// The token at that place, between these two texts.
     Quoted(&'static str, &'static str),
-    /// The number is not one of 32 bits without sign.
+    /// The number does not fit in 32 bits without sign.
     NotSmall(&'static str),
     /// The constant has a sign.
     Negative(&'static str),
-    /// More of something than this parser reads: the words before and after the number.
+    /// More of something than this parser accepts: the words before and after the limit.
     MoreThan(u32, &'static str),
-    /// No token starts so.
+    /// No token starts with this character.
     Character,
-    /// The text goes on behind the place, which starts with a NUL.
+    /// A NUL byte that is not at the end of the text.
     Nul,
-    /// The length of the text.
+    /// The text is too long.
     TooLong,
 }
 
@@ -125,7 +125,7 @@ impl Message {
     }
 }
 
-/// A token as messages name it: the token at the end is empty.
+/// A token as messages name it; the empty token is the end of the text.
 fn found(token: &str) -> String {
     match token.as_bytes() {
         [] => "the end of the text".to_owned(),
@@ -134,7 +134,7 @@ fn found(token: &str) -> String {
     }
 }
 
-/// A token for a message: never more than a few words of it.
+/// A token, shortened for a message.
 fn shorten(text: &str) -> &str {
     match text.char_indices().nth(48) {
         Some((end, _)) => &text[..end],
@@ -143,7 +143,7 @@ fn shorten(text: &str) -> &str {
 }
 
 impl Fault {
-    /// A mistake whose message is about no more than where it is.
+    /// An error whose message contains nothing but the location.
     #[cold]
     #[inline(never)]
     pub(crate) fn new(offset: usize, message: &'static str) -> Self {

@@ -33,7 +33,7 @@ pub(crate) struct Token {
 }
 
 impl Token {
-    /// Its bytes in the text; none at the end.
+    /// Its byte range in the text; empty at the end.
     pub(crate) fn place(&self) -> Range<usize> {
         self.start..self.end
     }
@@ -46,7 +46,7 @@ const START: u8 = 2;
 const DIGIT: u8 = 4;
 /// Space, tab, carriage return, form feed.
 const BLANK: u8 = 8;
-/// Matters when a body is skipped.
+/// A character that the skipping of a body must look at.
 const STOP: u8 = 16;
 
 static CLASS: [u8; 256] = classes();
@@ -226,7 +226,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Is the byte that far on the start of an exponent?
+    /// Does an exponent start `at` bytes ahead?
     fn at_exponent(&self, at: usize) -> bool {
         let sign = usize::from(matches!(self.byte(at + 1), b'+' | b'-'));
         matches!(self.byte(at), b'e' | b'E') && self.byte(at + 1 + sign).is_ascii_digit()
@@ -242,7 +242,8 @@ impl<'a> Lexer<'a> {
         Ok(Kind::Str)
     }
 
-    /// C callers hand over the terminating NUL with the text: it ends the module, but only at its end.
+    /// C callers pass the terminating NUL with the text: it is accepted as the end of the module, but only at the end
+    /// of the text.
     fn nul(&mut self) -> Result<Token, Fault> {
         let start = self.pos;
         let rest = self.text.as_bytes().get(start..).unwrap_or_default();
@@ -253,9 +254,9 @@ impl<'a> Lexer<'a> {
         Ok(Token { kind: Kind::End, start, end: start, line: self.line })
     }
 
-    /// Skips a block whose opening brace was the token before; the cursor ends behind its closing brace.
+    /// Skips a block whose opening brace was the previous token; the cursor ends after its closing brace.
     ///
-    /// Only braces, strings and comments are looked at, which makes this many times faster than reading tokens.
+    /// Only braces, strings and comments are recognised, which makes this many times faster than reading tokens.
     pub(crate) fn skip_block(&mut self, open: Token) -> Result<usize, Fault> {
         let bytes = self.text.as_bytes();
         let (mut pos, mut depth) = (open.end, 1u32);
@@ -306,7 +307,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Offset behind the closing quote of the string that starts at `start`.
+/// Offset after the closing quote of the string that starts at `start`.
 fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
     let length = bytes.get(start + 1..)?.iter().position(|&b| b == b'"')?;
     Some(start + length + 2)

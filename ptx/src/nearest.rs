@@ -19,7 +19,7 @@ pub fn nearest(name: &str, names: &[&str]) -> Vec<String> {
     best.into_iter().map(|(_, n)| n.to_string()).collect()
 }
 
-/// As `str::contains`, without its two kilobytes of code for texts that are longer than names.
+/// Like `str::contains`, without its two kilobytes of code for long texts.
 fn contains(text: &str, part: &str) -> bool {
     part.is_empty() || text.as_bytes().windows(part.len()).any(|window| window == part.as_bytes())
 }

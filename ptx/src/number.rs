@@ -2,7 +2,7 @@
 
 use crate::tree::Literal;
 
-/// Why a text is no number: what a message says behind it.
+/// Why a text is not a number: the part of the message after the text.
 pub(crate) type Mistake = &'static str;
 
 const NOT_A_NUMBER: Mistake = " is not a number";
@@ -44,8 +44,8 @@ fn bits(digits: &[u8], want: usize, mistake: Mistake) -> Result<u64, Mistake> {
     hex.and_then(|d| unsigned(d, 16).ok()).ok_or(mistake)
 }
 
-/// As ptxas has it, a number loses the bits beyond 64, and is refused where a digit follows one whose value so far, without these bits, is
-/// 2^63 or more. Not inlined, which would make one copy of the loop for each radix.
+/// As in ptxas, a number loses the bits beyond 64, and is refused if a digit follows when the value so far, without those bits, is 2^63 or
+/// more. Not inlined, because that would make a copy of the loop for each radix.
 #[inline(never)]
 fn unsigned(digits: &str, radix: u32) -> Result<u64, Mistake> {
     let append = |value: u64, digit: char| {
@@ -73,7 +73,7 @@ pub(crate) fn decimal_float(text: &str) -> Result<Literal, Mistake> {
     }
 }
 
-/// For readers that skip the values of variables: where they do read a number, a float is out of place.
+/// For readers that skip the values of variables: wherever they do read a number, a float is an error.
 pub(crate) fn no_float(_text: &str) -> Result<Literal, Mistake> {
     Err(" is a float, where only integers are read")
 }

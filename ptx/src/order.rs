@@ -1,10 +1,11 @@
-//! Sorting and looking up, written once: each type that is sorted, or is a key of a map, has its own copy of the algorithm in the
-//! program, and a table of hashes brings random numbers too. Even one copy of the standard library's sort is 13 KiB of a program.
+//! Sorting and lookup without generics: the standard library's algorithms are compiled once for each type that is sorted or is a
+//! key of a map, and a hash table also links a random number generator. Even one copy of the standard library's sort adds 13 KiB
+//! to a program.
 
-/// The places from 0 to `count`, in the order of what is there: `before` says whether what is at one comes before what is at
-/// another. Of equal ones the first comes first.
+/// The indices from 0 to `count`, sorted by their elements: `before` says whether the element at one index comes before that
+/// at another. The sort is stable.
 ///
-/// Merges neighbours among the stretches that are in order already, or the other way round, until there is one: compilers write long ones.
+/// A merge sort of natural runs, ascending or descending: compilers write long runs.
 fn sorted(count: usize, before: &dyn Fn(usize, usize) -> bool) -> Vec<usize> {
     let mut places: Vec<usize> = (0..count).collect();
     let mut merged = Vec::with_capacity(count);
@@ -31,7 +32,7 @@ fn sorted(count: usize, before: &dyn Fn(usize, usize) -> bool) -> Vec<usize> {
     places
 }
 
-/// Where the stretch ends that begins there. One in descending order is turned round.
+/// The end of the run that begins at `start`. A descending run is reversed.
 fn stretch(places: &mut [usize], start: usize, before: &dyn Fn(usize, usize) -> bool) -> usize {
     let falls = |at: usize| at < places.len() && before(places[at], places[at - 1]);
     let falling = falls(start + 1);
@@ -45,12 +46,12 @@ fn stretch(places: &mut [usize], start: usize, before: &dyn Fn(usize, usize) -> 
     end
 }
 
-/// The indices of the keys, in ascending order of the keys; of equal ones the first comes first.
+/// The indices of the keys, in ascending order of the keys; the sort is stable.
 pub(crate) fn in_order(keys: &[(u64, u64)]) -> Vec<usize> {
     sorted(keys.len(), &|a, b| keys[a] < keys[b])
 }
 
-/// The indices of the names, in ascending order of the names, as `str` compares them; of equal ones the first comes first.
+/// The indices of the names, in ascending order of the names, as `str` compares them; the sort is stable.
 ///
 /// ```
 /// assert_eq!(cuda_ptx::in_order_of_names(&["scan", "add", "scan"]), [1, 0, 2]);
@@ -72,14 +73,14 @@ impl<'a> Named<'a> {
         Self { entries: order.into_iter().map(|at| entries[at]).collect() }
     }
 
-    /// The last number that the name was given with.
+    /// The number of the last entry with that name.
     pub(crate) fn get(&self, name: &str) -> Option<usize> {
         let end = self.entries.partition_point(|(other, _)| *other <= name);
         let (found, number) = self.entries.get(end.checked_sub(1)?)?;
         (*found == name).then_some(*number)
     }
 
-    /// The lowest number that was given with a name that an earlier one had.
+    /// The lowest number whose name an earlier entry also has.
     pub(crate) fn repeated(&self) -> Option<usize> {
         self.entries.windows(2).filter(|pair| pair[0].0 == pair[1].0).map(|pair| pair[1].1).min()
     }

@@ -1,12 +1,12 @@
-//! The limit of registers that a compiler is given.
+//! The limit of registers that is passed to a compiler.
 
 use std::borrow::Cow;
 
 use crate::{FunctionKind, parse};
 
-/// PTX whose kernels have at most `most` registers per thread, as `.maxnreg`: what the option `-maxrregcount` of ptxas makes of it. Without
-/// `overrides` a kernel keeps the bounds that it has itself: `.maxnreg`, `.maxntid` or `.reqntid`. Lines stay where they are. Text that is no
-/// PTX is returned as it is, and so is all text if `most` is 0, which is no limit.
+/// PTX whose kernels have at most `most` registers per thread, as `.maxnreg`: the same as the option `-maxrregcount` of ptxas. Without
+/// `overrides`, a kernel that has bounds of its own (`.maxnreg`, `.maxntid` or `.reqntid`) keeps them. Line numbers do not change. Text
+/// that is not PTX is returned unchanged, and so is any text if `most` is 0, which means no limit.
 ///
 /// ```
 /// let text = ".version 8.0\n.target sm_90\n.visible .entry k()\n{\n\tret;\n}\n";
@@ -27,7 +27,7 @@ pub fn limit_registers(text: &str, most: u32, overrides: bool) -> Cow<'_, str> {
     let mut end = 0;
     for body in bodies {
         with_limits += text.get(end..body).unwrap_or_default();
-        // Of two the last counts.
+        // If there are two, the last counts.
         with_limits += &format!(" .maxnreg {most} ");
         end = body;
     }

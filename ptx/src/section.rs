@@ -6,9 +6,9 @@ use crate::lexer::{Kind, Lexer, Token};
 use crate::number;
 use crate::tree::{Literal, Module, Section};
 
-/// Most bytes that sections may stand for: those of a text of 80 MB as compilers write it.
+/// The largest number of bytes that the sections may describe. As compilers write them, so many take 80 MB of text.
 const MAX_BYTES: usize = 16 << 20;
-/// Most labels.
+/// The largest number of labels.
 const MAX_LABELS: usize = 1 << 18;
 
 impl<'a> Module<'a> {
@@ -51,7 +51,7 @@ impl<'a> Module<'a> {
         self.sections.iter().filter(move |section| section.name == name)
     }
 
-    /// Where the labels stand, each from the start of its section. Counts the bytes before any are written.
+    /// The offsets of the labels, each from the start of its section. This counts all bytes before any are written.
     fn labels(&self, names: &[&str]) -> Option<HashMap<&'a str, u64>> {
         let (mut labels, mut total) = (HashMap::new(), 0usize);
         for name in names {
@@ -71,7 +71,7 @@ impl<'a> Module<'a> {
     }
 }
 
-/// Something that stands in a section.
+/// An item of a section.
 enum Item<'a> {
     Label(&'a str),
     /// A value of this many bytes.
@@ -81,7 +81,7 @@ enum Item<'a> {
     },
 }
 
-/// A number, a label, and what is added to it or taken from it.
+/// A number or a label, and a second one that is added or subtracted.
 struct Value<'a> {
     first: Term<'a>,
     second: Option<(Sign, Term<'a>)>,
@@ -114,7 +114,8 @@ impl Value<'_> {
     }
 }
 
-/// Hands over what stands in the text, one after the other; `None` as soon as it is not understood or not wanted.
+/// Calls `each` with every item of the text in order; `None` as soon as an item is not understood or `each` returns
+/// `None`.
 fn walk<'a>(text: &'a str, mut each: impl FnMut(Item<'a>) -> Option<()>) -> Option<()> {
     let mut reader = Reader { lexer: Lexer::new(text, 1), token: None };
     while let Some(token) = reader.next()? {
@@ -141,14 +142,14 @@ fn walk<'a>(text: &'a str, mut each: impl FnMut(Item<'a>) -> Option<()>) -> Opti
     Some(())
 }
 
-/// Tokens, one of which may be looked at before it is taken.
+/// A token reader with one token of lookahead.
 struct Reader<'a> {
     lexer: Lexer<'a>,
     token: Option<Token>,
 }
 
 impl<'a> Reader<'a> {
-    /// `None` for a text that is no PTX, `Some(None)` at its end.
+    /// `None` if the text is not PTX, `Some(None)` at its end.
     fn next(&mut self) -> Option<Option<Token>> {
         let token = match self.token.take() {
             Some(token) => token,

@@ -31,7 +31,7 @@ pub struct SharedVariables<'m, 'a> {
     dynamic_align: Option<usize>,
 }
 
-/// Where memory whose size each launch chooses may start, at least.
+/// The minimum alignment of shared memory whose size each launch chooses.
 const DYNAMIC_ALIGN: usize = 16;
 
 /// The shared memory per block of one kernel.

@@ -242,7 +242,7 @@ pub enum Init<'a> {
         offset: i64,
         /// `generic(..)`.
         generic: bool,
-        /// `0xff00(..)`: the mask of the byte of the address that is meant.
+        /// `0xff00(..)`: the mask that selects one byte of the address.
         mask: Option<u64>,
     },
     /// `{ .. }`, nested for arrays of arrays.
@@ -281,7 +281,7 @@ pub enum Statement<'a> {
         /// Column in that file.
         column: u32,
     },
-    /// `.pragma "used_bytes_mask 7";`: which bytes of what the load behind it reads are used, from the lowest bit on. Other pragmas are not
+    /// `.pragma "used_bytes_mask 7";`: which of the bytes that the next load reads are used, from the lowest bit on. Other pragmas are not
     /// kept.
     UsedBytes(u32),
     /// `label: .branchtargets a, b, c;` or `label: .calltargets f, g;` (the label is its own statement before).
@@ -333,8 +333,8 @@ pub enum Operand<'a> {
     Literal(Literal),
     /// `symbol+4` outside brackets (`mov.u64 %rd1, table+8`).
     Offset(&'a str, i64),
-    /// `table[3]` outside brackets: the element of an array variable by its index (PTX ISA, "Arrays as Operands"). What `ld` and `st` access, and an
-    /// address elsewhere.
+    /// `table[3]` outside brackets: the element of an array variable by its index (PTX ISA, "Arrays as Operands"). For `ld` and `st` it is
+    /// the accessed memory, elsewhere an address.
     Indexed(&'a str, i64),
     /// `table[%r1]`, `table[%r1+3]`: the element whose index a register holds, and a number added to it.
     IndexedBy {
@@ -342,7 +342,7 @@ pub enum Operand<'a> {
         array: &'a str,
         /// The register.
         register: &'a str,
-        /// Added to what it holds.
+        /// Added to the register's value.
         plus: i64,
     },
     /// `[base+offset]`; base is `Name`, `Literal` or `Element`.

@@ -15,12 +15,12 @@ use super::search::Library;
 use super::text::{argument_error, from_log};
 use crate::error::{CompileError, CompileFailure, Diagnostic, Error, ErrorKind};
 
-/// The functions of one library, as far as all of them have the like.
+/// The functions that all compiler libraries have in some form, for one library.
 ///
 /// # Safety
 ///
-/// 1. Each constant is the library's function for this, and needs nothing but what its parameters are.
-/// 2. What `LOGS` has may be called for every job that was created.
+/// 1. Each constant is the library's function for this purpose, and requires nothing but valid arguments.
+/// 2. The functions in `LOGS` may be called for every job that was created.
 pub(super) unsafe trait Api: Table + Copy + fmt::Debug + 'static {
     /// What a handle points to.
     type Job: 'static;
@@ -50,7 +50,7 @@ pub(super) struct Text<A: Api> {
     pub(super) read: Writes<A, c_char>,
 }
 
-/// A function that writes so many of these for a job.
+/// A function that writes a number of these for a job.
 pub(super) type Writes<A, T> =
     unsafe fn(&A, *mut <A as Api>::Job, *mut T) -> Result<<A as Api>::Code, Missing>;
 
@@ -271,7 +271,7 @@ impl<A: Api> Drop for Job<'_, A> {
     fn drop(&mut self) {
         if !self.raw.is_null() {
             // SAFETY: this value owns the job, of which nobody else has the handle, and ends with it; it needs nothing
-            // else by duty 1 of `Api`. Nobody can be told of an error here.
+            // else by duty 1 of `Api`. An error cannot be reported here.
             let _ = unsafe { (A::DESTROY)(self.compiler.table(), &mut self.raw) };
         }
     }

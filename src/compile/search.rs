@@ -45,15 +45,15 @@ impl Library {
         let set = std::env::var_os(self.variable).filter(|value| !value.is_empty()).map(PathBuf::from);
         let asked = set.is_some();
         let files = match set {
-            // Whoever names a library wants that one or an error.
+            // A caller that names a library wants that library or an error.
             Some(path) if path.is_dir() => self.in_folder(&path, &mut tried),
             Some(path) => vec![path],
             None => self.candidates(&mut tried),
         };
         for path in files {
-            // SAFETY: 1, 2: the file has the name of NVIDIA's library, where the system's loader or the toolkit of its
-            // administrator has it; or a variable of the environment names it or a folder that has it: who sets those
-            // can run any code in the process.
+            // SAFETY: 1, 2: the file has the name of NVIDIA's library and was found by the system's loader or in a
+            // toolkit that the administrator installed; or an environment variable names it or its folder, and whoever
+            // sets those can run any code in the process.
             match unsafe { Compiler::open(&path) } {
                 Ok(library) => return Ok(library),
                 Err(reason) => {

@@ -21,7 +21,7 @@ thread_local! {
     static CURRENT: Cell<Option<NonNull<Call<'static>>>> = const { Cell::new(None) };
 }
 
-/// Runs `call` with a callback that asks `shared`; a panic in it goes on when `call` has returned.
+/// Runs `call` with a callback that asks `shared`; a panic in the callback is resumed after `call` has returned.
 pub(super) fn with_callback<R>(
     mut shared: impl FnMut(u32) -> usize,
     call: impl FnOnce(CUoccupancyB2DSize) -> R,

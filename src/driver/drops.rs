@@ -1,9 +1,9 @@
-//! The thread on which values end after their owner has let go of them.
+//! The thread on which values are dropped whose release was deferred.
 //!
-//! What is kept for work that runs may be the program's, or own what is: its `Drop` may panic, take a lock, or wait for the whole
-//! device. So it does not end in the call that happens to find that it may, on a thread that may hold that lock, may be unwinding, or
-//! may be what the device waits for. It ends here, one value after the other; a panic goes no further. The thread is started with
-//! the first, and ends when it has been idle.
+//! A value that is kept for running work may belong to the program, or own something that does: its `Drop` may panic, take a lock, or
+//! wait for the whole device. So it is not dropped by the call that happens to find the work done, on a thread that may hold that
+//! lock, may be unwinding, or may be what the device is waiting for. It is dropped here, one value after another; a panic is caught.
+//! The thread is started for the first value, and ends when it has been idle for a while.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -80,7 +80,7 @@ pub(super) fn quietly(code: impl FnOnce()) {
 /// Drops what a panic gave.
 pub(super) fn end(payload: Payload) {
     if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-        // Whoever panics with a value that panics when dropped gets no third chance.
+        // A panic payload that itself panics when dropped is leaked.
         std::mem::forget(another);
     }
 }

@@ -41,9 +41,10 @@ impl Launches {
         self.place(submission).store(kernel, Ordering::Relaxed);
     }
 
-    /// The host has seen the end of all before `submission`; so many were announced by now.
+    /// Records that the host has seen the end of all submissions before `submission`; `announced` have been announced
+    /// by now.
     pub(super) fn settle(&self, submission: usize, announced: usize) {
-        // Its place belongs to a later one by now where there were so many.
+        // If more have been announced since, a later one occupies its place in the ring.
         if submission != 0 && announced.wrapping_sub(submission) < RING {
             self.note(submission.wrapping_sub(1), DONE);
         }
@@ -82,7 +83,7 @@ struct Watched {
     live: usize,
 }
 
-/// As many streams that are gone are not worth a walk.
+/// So few destroyed streams are not worth a walk over the list.
 const FEW_STREAMS: usize = 16;
 
 static KERNELS: AtomicU32 = AtomicU32::new(0);
@@ -110,7 +111,7 @@ impl FaultState {
         number
     }
 
-    /// The kernel is gone.
+    /// Records that the kernel was dropped.
     pub(super) fn forget(&self, kernel: &Kernel) {
         locked(&self.names).remove(kernel.number);
     }
@@ -118,7 +119,7 @@ impl FaultState {
     /// A stream whose launches are to be named.
     pub(super) fn watch(&self, stream: Weak<StreamInner>) {
         let mut streams = locked(&self.streams);
-        // Only where half of them are gone, so that a stream costs the same whether it is the first or the ten thousandth.
+        // Only if half of them are gone, so that the amortised cost per stream is constant.
         if streams.list.len() >= 2 * streams.live + FEW_STREAMS {
             streams.list.retain(|stream| stream.strong_count() != 0);
         }
@@ -126,7 +127,7 @@ impl FaultState {
         streams.live += 1;
     }
 
-    /// A stream ends, and has told all there was to tell.
+    /// Records that a stream has ended, with nothing left to report.
     pub(super) fn unwatch(&self) {
         locked(&self.streams).live -= 1;
     }

@@ -135,7 +135,7 @@ impl SmResource {
             let asked = format!("0 groups of {least}");
             return Err(crate::error::failed(CUresult::CUDA_ERROR_INVALID_VALUE, call, asked));
         }
-        // A part has at least one multiprocessor, so that there are never more.
+        // Every part has at least one multiprocessor, so there are never more parts than multiprocessors.
         let groups = groups.min(self.count().max(1));
         let mut parts = vec![CUdevResource::default(); groups as usize];
         let (mut made, mut rest) = (groups, CUdevResource::default());
@@ -238,7 +238,7 @@ impl GreenContext {
         let mut green = primary.make(
             "cuGreenCtxCreate",
             asked,
-            // SAFETY: the driver made the description above, for this device, which it named; the place outlives the call.
+            // SAFETY: the driver made the description above, for this device, which it named; the output outlives the call.
             |driver, raw| unsafe { driver.cuGreenCtxCreate(raw, description, device.raw(), flags) },
             |raw| Green { raw, context: null_mut(), primary: primary.clone() },
         )?;
@@ -273,8 +273,8 @@ impl GreenContext {
         self.context.make(
             "cuGreenCtxStreamCreate",
             || format!("priority {priority}"),
-            // SAFETY: `inner` owns the green context until nobody has it any more (`Green::raw`); the place outlives the call. The flags say
-            // that the stream does not block, as this call demands.
+            // SAFETY: `inner` owns the green context until its last handle is dropped (`Green::raw`); the output outlives the call. The
+            // flags say that the stream is non-blocking, as this call requires.
             |driver, raw| unsafe { driver.cuGreenCtxStreamCreate(raw, self.inner.raw, flags, priority) },
             // SAFETY: 1: the stream was just made, in the context of the green one, which `self.context` is; 2, 3: its number is in this
             // function alone.
@@ -291,8 +291,8 @@ impl GreenContext {
     #[doc(alias = "cuGreenCtxGetDevResource")]
     pub fn multiprocessors(&self) -> Result<SmResource, Error> {
         let (mut raw, kind) = (CUdevResource::default(), CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM);
-        // SAFETY: `inner` owns the green context until nobody has it any more (`Green::raw`); the output is a local, which outlives the
-        // call.
+        // SAFETY: `inner` owns the green context until its last handle is dropped (`Green::raw`); the output is a local that outlives
+        // the call.
         self.context.call("cuGreenCtxGetDevResource", String::new, |driver| unsafe {
             driver.cuGreenCtxGetDevResource(self.inner.raw, &mut raw, kind)
         })?;
@@ -369,7 +369,7 @@ impl Green {
 
 impl Drop for Green {
     fn drop(&mut self) {
-        // Nobody can be told here; `close` tells.
+        // `drop` cannot report the error; `close` does.
         let _ = self.destroy();
     }
 }

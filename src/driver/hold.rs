@@ -1,6 +1,6 @@
 //! What keeps a context alive, and how it is released.
 
-#![allow(unsafe_code)] // Each hold is given back once, by the value that has it.
+#![allow(unsafe_code)] // Each hold is released once, by the value that owns it.
 
 use cuda_driver_sys::{CUcontext, process};
 use std::any::Any;
@@ -26,7 +26,7 @@ pub(super) enum Hold {
 }
 
 impl Hold {
-    /// Gives it back because of an error, which is the one to tell.
+    /// Releases it after an error, and returns that error.
     ///
     /// # Safety
     /// 1. As duty 1 of [`Hold::release`].
@@ -36,23 +36,24 @@ impl Hold {
         error
     }
 
-    /// Gives it back; once.
+    /// Releases it, once.
     ///
     /// # Safety
-    /// 1. It is a hold of `raw`, a context of this device, and nobody who relies on it uses the context any more.
+    /// 1. It is a hold on `raw`, a context of this device, and no user that relies on this hold uses the context any
+    ///    more.
     pub(super) unsafe fn release(&mut self, device: &CudaDevice, raw: CUcontext) -> Result<(), Error> {
         let asked = || format!("device {}", device.ordinal());
         match std::mem::replace(self, Self::Released) {
             Self::Retained => {
-                // SAFETY: the hold stands for one retain of this device's primary context, and was replaced by
-                // `Released` just now: it is given back once, for a device that the driver named. By duty 1 nobody who
-                // relies on it uses the context any more.
+                // SAFETY: the hold represents one retain of this device's primary context, and was just replaced by
+                // `Released`: so it is released once, for a device handle that the driver returned. By duty 1 no user
+                // that relies on it uses the context any more.
                 let code = unsafe { device.driver().cuDevicePrimaryCtxRelease(device.raw()) };
                 check(code, "cuDevicePrimaryCtxRelease", asked)
             }
             Self::Created => {
-                // SAFETY: this crate created the context, and destroys it once, as above. By duty 1 it is `raw`, and
-                // nobody who relies on that uses it any more: what is made from it has a handle, and so this hold.
+                // SAFETY: this crate created the context and destroys it once, as above. By duty 1 it is `raw`, and no
+                // user relies on it any more: every object of the context has a handle to it, and with that this hold.
                 let code = unsafe { device.driver().cuCtxDestroy(raw) };
                 check(code, "cuCtxDestroy", asked)
             }
@@ -65,7 +66,7 @@ impl Hold {
     }
 }
 
-/// What a context made for itself, and destroys before its end.
+/// The objects that a context created for its own use, and destroys before it ends.
 pub(super) struct OwnObjects {
     #[cfg(feature = "async")]
     pub(super) events: EventPool,
@@ -90,7 +91,7 @@ pub(super) struct ContextEnd {
 unsafe impl Send for ContextEnd {}
 
 impl ContextEnd {
-    /// Gives all back; the first error is told.
+    /// Releases everything; returns the first error.
     pub(super) fn pay(mut self) -> Result<(), Error> {
         if !self.holds.is_empty() && self.process == process::id() {
             self.end_own();
@@ -105,7 +106,7 @@ impl ContextEnd {
         first
     }
 
-    /// Also where the context cannot be made current: nobody could be told.
+    /// Destroys them even if the context cannot be made current: the error could not be reported.
     fn end_own(&mut self) {
         let driver = self.device.driver();
         if !self.is_faulty {

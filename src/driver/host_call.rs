@@ -79,7 +79,8 @@ impl Place {
 static NEXT: AtomicUsize = AtomicUsize::new(1);
 static ENTRIES: Mutex<Numbered<usize, Entry>> = Mutex::new(Numbered::new());
 static PANICS: Mutex<Vec<(Place, String)>> = Mutex::new(Vec::new());
-/// How many panics wait to be raised, so that a wait without any takes no lock. Written only by who has that lock.
+/// The number of panics waiting to be reported, so that a wait without any takes no lock. Written only while holding
+/// that lock.
 static PANIC_COUNT: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
@@ -160,8 +161,8 @@ impl CudaStream {
         })
     }
 
-    /// Enters a function in the table and gives the driver its number by `call`; takes it out again where that fails, or unwinds before
-    /// the driver has it.
+    /// Enters a function in the table and passes its number to the driver with `call`; removes it again if that fails, or unwinds
+    /// before the driver has accepted it.
     fn give(
         &self,
         name: &'static str,
@@ -178,7 +179,7 @@ impl CudaStream {
         let mut entered = Entered { number, is_given: false };
         self.context().call(name, String::new, |driver| {
             let code = call(driver, number);
-            // The driver calls it, also where whoever listens to spans unwinds.
+            // The driver will call it, even if a `tracing` subscriber unwinds.
             entered.is_given = code == CUresult::SUCCESS;
             code
         })
@@ -211,9 +212,9 @@ fn enter(entry: Entry) -> usize {
     number
 }
 
-/// A function that graphs call, as often as they are launched, on several threads at once perhaps; and the panic that it left.
+/// A function that graphs call as often as they are launched, possibly on several threads at once, and the panic that it left.
 ///
-/// The graphs keep it. A launch that runs when the last of them lets go calls nothing.
+/// The graphs keep it alive. A launch that is still running when the last of them is dropped calls nothing.
 pub(crate) struct GraphFunction {
     number: usize,
     /// `None` only while it is dropped.
@@ -254,7 +255,7 @@ impl GraphFunction {
 impl Drop for GraphFunction {
     fn drop(&mut self) {
         locked(&ENTRIES).remove(self.number);
-        // Where this happens has nothing to do with the function: a panic of its end must not keep other ends from happening.
+        // The code that runs here is unrelated to the function: a panic in its drop must not prevent other drops.
         drop_quietly(self.function.take());
         drop_quietly(self.take_panic());
     }
@@ -271,7 +272,8 @@ extern "C" fn run(data: *mut c_void) {
             let Some(function) = function else { return };
             function.call();
             if let Some(last) = Arc::into_inner(function) {
-                // The graphs have let go meanwhile. Whoever holds a lock that it takes may be waiting for this thread.
+                // The graphs have released it in the meantime. Its `Drop` may take a lock whose holder is waiting for
+                // this thread.
                 drops::later(move || drop(last));
             }
             return;

@@ -166,7 +166,7 @@ impl<'a> Image<'a> {
                 // the image and the output outlive the call.
                 code = unsafe { driver.cuModuleLoadDataEx(&mut module, self.as_ptr(), count, ids, values) };
                 made = (code == CUresult::SUCCESS).then(|| own(module));
-                // Told below, with the logs; a fault of earlier work is told here.
+                // Reported below, with the logs; a fault of earlier work is reported here.
                 if code.is_sticky() { code } else { CUresult::SUCCESS }
             },
         )?;
@@ -233,11 +233,11 @@ impl<'a> Image<'a> {
         }
     }
 
-    /// What the image says of its kernels; nothing where it cannot be read.
+    /// What the image says about its kernels; nothing if it cannot be parsed.
     pub(super) fn into_signatures(self) -> Signatures {
         match self.content {
             Content::Ptx(_) => Signatures { listed: OnceLock::new(), text: Mutex::new(self.text) },
-            // The bytes are the caller's, who may have them back.
+            // Listed now, because the bytes belong to the caller, who may free them afterwards.
             Content::Binary(binary) => Signatures {
                 listed: Listed::new(binary.kernels(), Vec::new()).into(),
                 text: Mutex::default(),

@@ -36,13 +36,13 @@ pub struct DeviceLimits {
 impl DeviceLimits {
     /// Driver calls: `cuDeviceGetAttribute`, once for each field.
     pub(super) fn query(device: &CudaDevice) -> Result<Self, Error> {
-        // Names for errors: those of the few that every program asks for, not of all that there are.
+        // Names for error messages: only of the few attributes that every program queries, not of all.
         macro_rules! get {
             ($attribute:ident) => {
                 device.named_attribute(A::$attribute, &stringify!($attribute)).map(|v| v.max(0) as u32)
             };
         }
-        // Whatever a driver says, a launch has at least one of each: 0 stands for too many where a warm launch compares.
+        // At least 1, whatever the driver reports: in the comparison of a warm launch, 0 means too many.
         macro_rules! dim {
             ($($attribute:ident)*) => {
                 ($(get!($attribute)?.max(1)),*)

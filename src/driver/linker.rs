@@ -69,7 +69,7 @@ impl LinkInput {
 #[derive(Debug)]
 #[doc(alias = "CUlinkState")]
 pub struct Linker {
-    /// Null before the link is made, and once it has been destroyed: it lives as long as this value has it.
+    /// Null before the link is created and after it has been destroyed; otherwise live.
     raw: CUlinkState,
     context: CudaContext,
     /// The driver writes into them until the link is destroyed.
@@ -104,7 +104,8 @@ impl Linker {
     #[doc(alias = "cuLinkCreate")]
     pub fn new(context: &CudaContext, options: &JitOptions) -> Result<Self, Error> {
         let slots = Slots::new(options, context.driver_version())?;
-        // Before the call, so that the link goes before the options also where a subscriber of `tracing` unwinds out of it.
+        // Constructed before the call, so that the link is destroyed before the options even if a `tracing` subscriber
+        // unwinds out of it.
         let mut link =
             Self { raw: std::ptr::null_mut(), context: context.clone(), slots, inputs: Vec::new() };
         let (count, ids, values) = link.slots.parts();
@@ -232,7 +233,7 @@ impl Linker {
         self.added(code, "cuLinkAddData", name, image)
     }
 
-    /// The driver's answer, for a refusal is told with its logs.
+    /// Returns the driver's result code, because a refusal is reported with the linker's logs.
     fn ask(&self, name: &str, call: impl FnOnce(&Driver) -> CUresult) -> Result<CUresult, Error> {
         let mut code = CUresult::SUCCESS;
         self.context.call(
@@ -340,7 +341,7 @@ impl Drop for Linker {
             };
             return host_call::outside(move || drop(rest));
         }
-        // Nobody can be told here; `close` tells.
+        // `drop` cannot report the error; `close` does.
         let _ = self.destroy();
     }
 }

@@ -127,7 +127,7 @@ impl LogListener {
 
 impl Drop for LogListener {
     fn drop(&mut self) {
-        // From here on the driver calls nobody.
+        // From here on the driver makes no more callbacks.
         let (listener, registered) = (listeners().remove(self.number), self.registered.take());
         if listener.is_some() || registered.is_some() {
             host_call::outside(move || {
@@ -152,7 +152,8 @@ fn listeners() -> std::sync::MutexGuard<'static, Numbered<usize, Arc<Mutex<Liste
 
 /// What the driver calls.
 unsafe extern "C" fn line(number: *mut c_void, level: CUlogLevel, message: *mut c_char, length: usize) {
-    // In a listener there already: what it does wrong is not told, or this thread would wait for itself.
+    // Already inside a listener on this thread: messages about the listener's own mistakes are not passed on, or this
+    // thread would wait for itself.
     let Some(_listening) = Listening::begin() else { return };
     let bytes = if message.is_null() {
         &[]
@@ -175,7 +176,7 @@ unsafe extern "C" fn line(number: *mut c_void, level: CUlogLevel, message: *mut 
             (*listener)(level, text.trim_end_matches(['\0', '\n']));
         });
         if let Some(last) = Arc::into_inner(listener) {
-            // It was taken off meanwhile; the call that this thread is in has nothing to do with it.
+            // It was unregistered in the meantime; the call that this thread is in is not related to it.
             drops::later(move || drop(last));
         }
     });

@@ -41,8 +41,8 @@ pub struct CudaModule {
     inner: Arc<ModuleInner>,
 }
 
-/// What all handles of a module share. The module is loaded as long as this: this unloads it, at its own end; or its library does, which
-/// `owner` keeps; or who gave it to `from_raw` promised so, by duty 2 there.
+/// What all handles of a module share. The module stays loaded as long as this value: this value unloads it when dropped; or its library
+/// does, which `owner` keeps alive; or the caller of `from_raw` promised it, by duty 2 there.
 struct ModuleInner {
     raw: CUmodule,
     /// Never given twice in a process, so that call sites can tell modules apart.
@@ -480,7 +480,7 @@ impl Drop for ModuleInner {
             rest.kernels = std::mem::take(&mut self.kernels);
             return host_call::outside(move || drop(rest));
         }
-        // Nobody can be told here; `close` tells.
+        // `drop` cannot report the error; `close` does.
         let _ = self.unload();
     }
 }

@@ -204,8 +204,8 @@ pub(crate) unsafe fn capture_info(driver: &Driver, stream: CUstream, info: &mut 
 #[cfg(feature = "graph")]
 pub(crate) use graph::*;
 
-/// Those of graphs and captures. Before CUDA 12.3 edges had no data: an edge that needs some is refused as on a driver without the
-/// function, and none is told.
+/// The older functions for graphs and captures. Before CUDA 12.3 edges had no data: an edge that needs data is refused, as on a
+/// driver without the function, and no data are returned.
 #[cfg(feature = "graph")]
 mod graph {
     use super::*;
@@ -225,8 +225,8 @@ mod graph {
         // SAFETY: the caller's duty 1, for the same arguments.
         let answer = unsafe { driver.cuGraphAddKernelNode_v2(node, graph, after, count, parameters) };
         or_older(answer, || match first_members(parameters) {
-            // SAFETY: the caller's duty 1: this asks the same of the same arguments, and of those members of the parameters that there
-            // were; `older` outlives the call.
+            // SAFETY: the caller's duty 1: the older function has the same requirements for the same arguments, and for those members
+            // of the parameters that existed then; `older` outlives the call.
             Some(older) => unsafe { driver.cuGraphAddKernelNode_v1(node, graph, after, count, &older) },
             None => answer,
         })
@@ -245,8 +245,8 @@ mod graph {
         // SAFETY: the caller's duty 1, for the same arguments.
         let answer = unsafe { driver.cuGraphExecKernelNodeSetParams_v2(exec, node, parameters) };
         or_older(answer, || match first_members(parameters) {
-            // SAFETY: the caller's duty 1: this asks the same of the same arguments, and of those members of the parameters that there
-            // were; `older` outlives the call.
+            // SAFETY: the caller's duty 1: the older function has the same requirements for the same arguments, and for those members
+            // of the parameters that existed then; `older` outlives the call.
             Some(older) => unsafe { driver.cuGraphExecKernelNodeSetParams_v1(exec, node, &older) },
             None => answer,
         })

@@ -11,7 +11,7 @@ use crate::error::Error;
 /// The lock.
 #[derive(Debug, Default)]
 pub(crate) struct OwnLock<T> {
-    /// The thread that has it; 0 for none.
+    /// The thread that holds the lock; 0 for none.
     whose: AtomicUsize,
     value: Mutex<T>,
 }
@@ -28,7 +28,8 @@ impl<T> OwnLock<T> {
         Self { whose: AtomicUsize::new(0), value: Mutex::new(value) }
     }
 
-    /// Waits for other threads; an error for `call` if this one has it. What it guards must be whole also after a panic.
+    /// Waits for other threads; returns an error for `call` if this thread already holds the lock. The guarded value
+    /// must be valid even after a panic.
     pub(crate) fn lock(&self, call: &'static str) -> Result<OwnGuard<'_, T>, Error> {
         let here = here();
         // Relaxed: only this thread writes its own number, and takes it away again.

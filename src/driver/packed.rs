@@ -21,7 +21,8 @@ pub(crate) struct PackedArguments {
 #[repr(transparent)]
 struct Pointer(*mut c_void);
 
-// SAFETY: the pointer is to bytes of the `PackedArguments` that has it, which goes to another thread with it, and alone reads it.
+// SAFETY: the pointer points into the bytes of the `PackedArguments` that contains it; both move to another thread together, and
+// only that value reads through the pointer.
 unsafe impl Send for Pointer {}
 // SAFETY: as above; the pointers are read through `&mut PackedArguments` alone.
 unsafe impl Sync for Pointer {}

@@ -2,8 +2,8 @@
 //!
 //! There are two reasons. Work may still use them: the objects that a dropped executable graph needs are parked behind an event. Or
 //! their release failed and may be tried again: it is not allowed now, as in a capture, or the driver refused to wait for their work. A
-//! later call of this crate has them dropped ([`sweep`]), on the thread for that ([`drops`]): the call has nothing to do with them,
-//! and they may be the program's, or wait for the whole context. If that fails, they are parked again.
+//! later call of this crate passes them to a separate thread to be dropped ([`sweep`], [`drops`]): the call is unrelated to them, and
+//! they may belong to the program, or wait for the whole context. If that fails, they are parked again.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -37,7 +37,8 @@ enum Until {
 }
 
 impl Until {
-    /// Whether it has come, as far as this thread can say without a wait. A fault ends all work; after any other error it is unknown.
+    /// Whether it has been reached, as far as this thread can tell without waiting. A fault ends all work; after any other error it
+    /// is unknown.
     fn may_have_come(&self) -> bool {
         match self {
             // To ask for another thread's stream is to wait for the context.
@@ -58,15 +59,15 @@ impl Until {
 }
 
 static PARKED: Mutex<Vec<Parked>> = Mutex::new(Vec::new());
-/// Whether the list may hold something: one load tells that there is nothing to do.
+/// Whether the list may contain something, so that one load is enough if it does not.
 static ANY: AtomicBool = AtomicBool::new(false);
 
-/// How many times something was given to the other thread, and how many of them are over.
+/// The number of batches passed to the other thread, and the number of those that are done.
 static GIVEN: AtomicUsize = AtomicUsize::new(0);
 static ENDED: AtomicUsize = AtomicUsize::new(0);
-/// What was given by then has been waited for in vain.
+/// Values passed up to this number have been waited for without success.
 static GIVEN_UP: AtomicUsize = AtomicUsize::new(0);
-/// How long a call waits for that which waits anyway.
+/// How long a call that waits anyway also waits for these drops.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Keeps `what` until all work submitted to a stream so far is done; does not wait, unless the stream is another
@@ -80,7 +81,7 @@ pub(crate) fn until_done(work: &ThreadStream, what: Vec<Keep>) {
     }
     let marked = trace::contained(|| outside_captures(work.context(), || marked(work)));
     match marked {
-        // Nothing runs any more; a sticky fault ends all work, too.
+        // No work is running any more: a sticky fault ends all work, too.
         Ok(None) => drop(what),
         Err(e) if e.is_sticky() => drop(what),
         Ok(Some(event)) => park(Until::Done(event), what),
@@ -105,7 +106,7 @@ pub(crate) fn end_or_try_again<V, R: Any + Send + Sync>(
     end: impl FnOnce(&mut V) -> Result<(), Error>,
     rest: impl FnOnce(&mut V) -> Option<R>,
 ) {
-    // Nobody can be told where a value is dropped; `close` tells.
+    // The error of a drop cannot be reported; `close` reports errors.
     let _ = trace::contained(|| end(value));
     if let Some(rest) = rest(value) {
         try_again(rest);
@@ -159,7 +160,8 @@ pub(crate) fn sweep() -> bool {
     GIVEN.fetch_add(1, Ordering::Relaxed);
     drops::later(|| {
         drops::quietly(|| end(due));
-        // Release, and Acquire where it is asked for: who finds that all is over finds what that has freed.
+        // Release, paired with the Acquire of the load: a thread that sees that everything has been dropped also sees
+        // what was freed.
         ENDED.fetch_add(1, Ordering::Release);
     });
     true
@@ -179,7 +181,8 @@ pub(crate) fn sweep_and_wait() -> bool {
     true
 }
 
-/// Drops these, on the thread for that: a wait does no harm here. What turns out to have to wait is parked again.
+/// Drops these, on the separate thread, where waiting does no harm. Values that turn out not to be releasable yet are
+/// parked again.
 fn end(due: Vec<Parked>) {
     let mut asked = Asked(due);
     let over = asked.take_if(&|parked| !matches!(parked.until, Until::Idle(_)) || parked.until.has_come());

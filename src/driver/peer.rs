@@ -54,8 +54,8 @@ impl CudaDevice {
             return Ok(false);
         }
         let mut can = 0;
-        // SAFETY: the driver named both devices (`CudaDevice::raw`), and is one, as was compared; `can` is a local, which outlives the
-        // call.
+        // SAFETY: the driver returned both device handles (`CudaDevice::raw`), and both belong to this driver, as was checked; `can`
+        // is a local that outlives the call.
         let code = unsafe { self.driver().cuDeviceCanAccessPeer(&mut can, self.raw(), peer.raw()) };
         check(code, "cuDeviceCanAccessPeer", || self.pair(peer))?;
         Ok(can != 0)
@@ -75,8 +75,8 @@ impl CudaDevice {
     ) -> Result<i32, Error> {
         let (attribute, mut value) = (attribute.into(), 0);
         let code = if Arc::ptr_eq(self.driver(), peer.driver()) {
-            // SAFETY: the driver named both devices (`CudaDevice::raw`), and is one, as was compared; `value` is a local, which outlives
-            // the call.
+            // SAFETY: the driver returned both device handles (`CudaDevice::raw`), and both belong to this driver, as was checked;
+            // `value` is a local that outlives the call.
             unsafe {
                 self.driver().cuDeviceGetP2PAttribute(&mut value, attribute.raw(), self.raw(), peer.raw())
             }
@@ -143,7 +143,7 @@ impl CudaContext {
         self.one_driver(peer)?;
         self.bind()?;
         // SAFETY: `bind` made this context current; both live as long as their handles (`ContextInner::raw`), and are of one driver, as
-        // was compared. Kernels that still use the other one's memory fault, as the driver has it, which is an error and no more.
+        // was compared. Kernels that still use the other context's memory fault, which is an error, not undefined behaviour.
         match unsafe { self.driver().cuCtxDisablePeerAccess(peer.raw()) } {
             CUresult::CUDA_ERROR_PEER_ACCESS_NOT_ENABLED => Ok(false),
             code => self.check(code, "cuCtxDisablePeerAccess", || self.to(peer)).map(|()| true),

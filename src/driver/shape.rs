@@ -1,6 +1,6 @@
 //! The sizes and kinds of a parameter list as two numbers: what a builder compares before each launch.
 
-/// Whether a number is a float or an integer, as far as its type says.
+/// Whether a number is a float or an integer, as far as its type tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Bits that may be either: structs, arrays, `.b32`.
@@ -67,7 +67,7 @@ pub(crate) struct KernelShape {
 const TOO_LARGE: u128 = u128::MAX;
 const UNKNOWN: u128 = u128::MAX - 1;
 
-/// The bits of a byte that stand for the size; the others are those of the kind.
+/// The bits of a byte that encode the size; the others encode the kind.
 const SIZE: u128 = 0xfc;
 
 /// The code of a size: one of its own for each of the usual ones, else 0.

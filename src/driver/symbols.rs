@@ -29,7 +29,8 @@ struct Symbol {
 }
 
 impl Symbols {
-    /// Gives out the variable at `address`; `None` if it is given out. `make` makes an owner, who goes on from these accesses.
+    /// Hands out the variable at `address`; `None` if a handle to it already exists. `make` creates the owner, which continues
+    /// with these accesses.
     pub(crate) fn take(
         &self,
         address: u64,
@@ -56,14 +57,14 @@ impl Symbols {
         Some(allocation)
     }
 
-    /// The handle is gone.
+    /// Records that the handle was dropped.
     pub(crate) fn give_back(&self, address: u64) {
         if let Some(symbol) = find(&mut self.symbols(), address) {
             symbol.taken = false;
         }
     }
 
-    /// The owner is gone, and leaves what it knows.
+    /// Records that the owner was dropped, and keeps its accesses for the next one.
     pub(crate) fn leave(&self, address: u64, accesses: StreamAccesses) {
         if let Some(symbol) = find(&mut self.symbols(), address) {
             symbol.accesses = Some(accesses);

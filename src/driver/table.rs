@@ -28,7 +28,7 @@ enum Worker {
     Asleep,
 }
 
-/// Nobody looks at the table: whoever is told so runs a worker.
+/// Returned if no worker is serving the table: the caller must run one.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a worker must be started"]
 pub(crate) struct WorkerNeeded;
@@ -59,7 +59,7 @@ impl<T> Table<T> {
         }
     }
 
-    /// No worker could be started: whoever comes next is told so again.
+    /// No worker could be started: the next caller gets a `WorkerNeeded` again.
     pub(crate) fn leave_vacant(&self, _: WorkerNeeded) {
         locked(&self.shared).worker = Worker::Absent;
     }

@@ -119,8 +119,9 @@ impl CudaGraph {
         self.raw_node(memory.node)?;
         let address = memory.address.addr();
         let what = NewNode::new("cuGraphAddMemFreeNode", NodeKind::MemFree);
-        // SAFETY: the address is what the driver gave the allocation node, as nobody else makes a `GraphMemory`; `raw_node` found the
-        // node in this graph. That it is freed once is the driver's to check, which refuses a second node; the rest is as `add` says.
+        // SAFETY: the address is what the driver returned for the allocation node, because only that code creates a `GraphMemory`;
+        // `raw_node` found the node in this graph. That it is freed once is the driver's to check, which refuses a second node; the
+        // rest is as `add` says.
         self.add(after, what, |driver, node, graph, after, count| unsafe {
             driver.cuGraphAddMemFreeNode(node, graph, after, count, address)
         })

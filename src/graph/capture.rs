@@ -194,7 +194,8 @@ impl Scope {
     pub(super) fn finish(&mut self) -> Result<CudaGraph, Error> {
         self.begun = false;
         let mut ended = Ended::new(self.stream.context(), self.owned);
-        // Also where the context cannot be made current: a driver keeps a graph that is being captured into for ever.
+        // Called even if the context cannot be made current: otherwise the driver would keep a graph that is being
+        // captured into forever.
         self.stream.context().give_back(
             "cuStreamEndCapture",
             || self.stream.label(),
@@ -205,7 +206,7 @@ impl Scope {
                 // call. No other thread reads what the driver keeps for the capture: that takes a turn, and after `close` nobody has one or
                 // gets one.
                 let code = unsafe { ended.by(|raw| driver.cuStreamEndCapture(self.stream.raw(), raw)) };
-                // Noted at once: whoever listens to spans may unwind.
+                // Recorded immediately: a `tracing` subscriber may unwind.
                 self.broken = BROKEN.contains(&code);
                 code
             },
@@ -248,7 +249,7 @@ impl Ended {
 
 impl Drop for Scope {
     fn drop(&mut self) {
-        // It is over also where a call unwinds: the streams of the capture hold it, and it holds its forks.
+        // Ends even if a call unwinds: the streams of the capture own the record, which owns its forks.
         let _record = Record(self.capture.clone());
         if self.begun {
             // An end without the forks breaks the capture; the error to tell is the one before.
@@ -311,7 +312,7 @@ impl CudaStream {
         struct Begun(Option<CudaStream>);
         impl Drop for Begun {
             fn drop(&mut self) {
-                // SAFETY: 1, 2: `begin_capture` made the handle, which nobody else has.
+                // SAFETY: 1, 2: `begin_capture` created the handle, and no other code has it.
                 let ended = self.0.take().map(|stream| unsafe { stream.end_capture() });
                 drop(ended);
             }
@@ -344,16 +345,18 @@ impl CudaStream {
     #[doc(alias = "cuStreamEndCapture")]
     pub unsafe fn end_capture(&self) -> Result<CudaGraph, Error> {
         self.capture_is_open("cuStreamEndCapture")?;
-        // Where this thread is just giving it work, the end would wait for that.
+        // If this thread is in the middle of a submission to it, ending the capture would deadlock.
         drop(self.turn("cuStreamEndCapture")?);
         let capture = self.capture().cloned();
         if capture.as_ref().is_some_and(|capture| !capture.begin_end()) {
             // Another thread was first, and has the record.
             return Err(self.refused(Refused::Ended, "cuStreamEndCapture"));
         }
-        // It is over also where the driver says that it was broken, and where the call unwinds: it holds its forks, which hold it.
+        // Ends even if the driver reports that the capture was invalidated, and if the call unwinds: the record owns its forks,
+        // which own it.
         let record = capture.map(Record);
-        // What a join meets, the end meets too, and tells. Where it unwinds, the driver is told to end all the same: nobody can do so later.
+        // An error of a join occurs again at the end, and is reported there. If a join unwinds, the driver is still told to end the
+        // capture, because nothing could do so later.
         let joined = catch_unwind(AssertUnwindSafe(|| record.as_ref().map(|record| record.0.close(self))));
         let mut ended = Ended::new(self.context(), true);
         let told = self.context().give_back(
@@ -361,7 +364,7 @@ impl CudaStream {
             || self.label(),
             // SAFETY: 1: the driver leaves null there, or the graph of the capture, which began on a stream of this context; 2: the driver
             // made that for this capture, by `begin_capture` or by the caller's duty 1, and tells its number here alone. The stream lives
-            // as long as this handle (`StreamInner`); the place outlives the call. What the graph uses is kept by `share`, or by the
+            // as long as this handle (`StreamInner`); the output outlives the call. What the graph uses is kept by `share`, or by the
             // caller's duty 1; no other thread uses the capture: that takes a turn, and after `close` nobody has one or gets one; or by
             // the caller's duty 2.
             |driver| unsafe { ended.by(|raw| driver.cuStreamEndCapture(self.raw(), raw)) },

@@ -278,10 +278,11 @@ impl GraphExec {
         Ok(enabled != 0)
     }
 
-    /// Changes a node of this kind, which from then on uses `share`; that is asked for where nobody can change the graphs.
+    /// Changes a node of this kind, which from then on uses `share`; `share` is called while the graphs cannot be changed
+    /// by others.
     ///
-    /// `change` is given this graph, which lives, and a node of that kind, of the graph that it was made from, whose family is locked. This
-    /// value keeps the share as long as the node can run.
+    /// `change` receives this graph, which is live, and a node of that kind, of the graph that it was instantiated from, whose family is
+    /// locked. This value keeps the share as long as the node can run.
     fn set(
         &mut self,
         call: &'static str,
@@ -299,7 +300,7 @@ impl GraphExec {
             drop(locked);
             return Err(error);
         }
-        // Kept also where the call unwinds: the node may be changed.
+        // Kept even if the call unwinds: the node may have been changed.
         let sharing = Sharing::new(self.rest_mut(), share);
         let changed = family.context.call(call, || label.clone(), |driver| change(driver, exec, raw));
         let changed =

@@ -35,7 +35,7 @@ impl CudaGraph {
         // The body of a conditional node may get a copy of a graph of its own family.
         let other = !std::sync::Arc::ptr_eq(&self.family, &child.family);
         let _other = other.then(|| child.family.lock()).transpose()?;
-        // Nobody changes the child between this and the call.
+        // The child cannot change between this and the call.
         child.order_captured()?;
         let table = lock(&child.table);
         (what.share, what.captured) = (table.share(), table.has_captured());

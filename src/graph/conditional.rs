@@ -117,7 +117,7 @@ impl CudaGraph {
         };
         params.__bindgen_anon_1.conditional = conditional;
         let what = NewNode::new("cuGraphAddNode", NodeKind::Conditional);
-        // SAFETY: the type says which member is set, whose value is of this graph's family, as was compared; `default` has set all other
+        // SAFETY: the type says which member is set, whose value is of this graph's family, as was checked; `default` has set all other
         // bytes to zero. No edge data means plain dependencies; `params` is a local, which outlives the call; the rest is as `add` says.
         let node = self.add(after, what, |driver, node, graph, after, count| unsafe {
             driver.cuGraphAddNode(node, graph, after, std::ptr::null(), count, &mut params)

@@ -217,7 +217,7 @@ impl GraphExec {
         self.submit(stream)
     }
 
-    /// Nobody has borrowed the memory of the graph for this launch, so other threads may be about to submit work that uses it as well.
+    /// The launch does not borrow the memory of the graph, so other threads may be about to submit work that uses it, too.
     fn submit(&mut self, stream: &CudaStream) -> Result<(), Error> {
         let patience = Patience::of("cuGraphLaunch");
         let note = || {
@@ -244,7 +244,7 @@ impl GraphExec {
             // SAFETY: this value owns the graph (`GraphExec::raw`), and `&mut self` is the only use of it; the stream
             // lives as long as its handle (`StreamInner`), in the same context. What the graph uses is kept here until
             // the launch is done (`share`, `changed`, `last`), and ordered, as noted. What its kernels do is the duty
-            // of whoever added them.
+            // of the callers that added them.
             |driver| unsafe { driver.cuGraphLaunch(self.raw, stream.raw()) },
         )
         .inspect_err(|_| kernels.refused())?;
@@ -253,8 +253,8 @@ impl GraphExec {
         Ok(())
     }
 
-    /// Notes what may be blamed for a fault: each kernel of the graph. Call it when nothing is waited for any more, and the launch is
-    /// announced: who waits for the stream before the driver has the launch has not seen the end of its kernels.
+    /// Records each kernel of the graph as a possible cause of a fault. To be called when nothing remains to be waited for and the
+    /// launch is announced: a wait for the stream that returns before the driver has accepted the launch does not cover its kernels.
     fn note_kernels<'s>(&self, stream: &'s CudaStream) -> Parts<'s> {
         let kernels = || {
             let changed = self.changed.values();
@@ -292,7 +292,7 @@ impl GraphExec {
             "cuGraphUpload",
             || self.asked(),
             // SAFETY: this value owns the graph (`GraphExec::raw`), and `&mut self` is the only use of it; the stream lives as long as
-            // its handle (`StreamInner`); they are of one context, as was compared.
+            // its handle (`StreamInner`); they are of one context, as was checked.
             |driver| unsafe { driver.cuGraphUpload(self.raw, stream.raw()) },
         )
     }
@@ -418,7 +418,7 @@ impl GraphExec {
         self.last.iter().for_each(|work| until_done(work, share.objects.clone()));
     }
 
-    /// What is used by nodes that nobody can name any more.
+    /// What is used by nodes that can no longer be named.
     pub(super) fn rest_mut(&mut self) -> &mut Share {
         &mut self.share
     }
@@ -448,7 +448,7 @@ impl GraphExec {
         host_call::refuse("cuGraphExecDestroy")?;
         let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
         let mut owned = Owned { raw, context: self.context().clone() };
-        // First: what a launch uses that still runs stays also where one of these calls unwinds.
+        // First, so that what a running launch uses stays alive even if one of these calls unwinds.
         self.replace_all(Share::default());
         let done = if self.for_kernels && !self.last.is_empty() {
             // A kernel of its own may launch it once more, until its last launch is done.
@@ -463,7 +463,7 @@ impl GraphExec {
     }
 }
 
-/// The driver's graph, which this destroys, also where what comes before that unwinds.
+/// The driver's graph, which this value destroys, even if code before that unwinds.
 struct Owned {
     raw: CUgraphExec,
     context: CudaContext,
@@ -481,7 +481,7 @@ impl Owned {
             return Ok(());
         }
         // SAFETY: `GraphExec::destroy` made this of the graph that it owned and has no more; it is destroyed once, as `raw` was replaced by
-        // null. The driver puts off its end until launches that run are done.
+        // null. The driver defers its destruction until running launches are done.
         let destroy = |driver: &Driver| unsafe { driver.cuGraphExecDestroy(raw) };
         self.context.give_back("cuGraphExecDestroy", String::new, destroy)
     }
@@ -509,7 +509,7 @@ impl Drop for GraphExec {
             };
             return host_call::outside(move || drop(rest));
         }
-        // Nobody can be told here; `close` tells.
+        // `drop` cannot report the error; `close` does.
         let _ = self.destroy();
     }
 }

@@ -48,8 +48,8 @@ pub struct CudaGraph {
 pub(super) struct Family {
     /// A number that no other family has.
     pub(super) id: u64,
-    /// Lives as long as this: this destroys it, at its own end, or who gave it to `from_raw` promised so, by duty 1 there. A driver that
-    /// destroys it before has `Phase::Lost` set, with which `lock` lets nobody use it.
+    /// Lives as long as this value, which destroys it when dropped, or the caller of `from_raw` promised it, by duty 1 there. If a
+    /// driver destroys it earlier, `Phase::Lost` is set, and `lock` then refuses all uses.
     root: CUgraph,
     owned: bool,
     pub(super) context: CudaContext,
@@ -64,7 +64,7 @@ pub(super) enum Phase {
     Free,
     /// A capture, which records into one of them.
     Recording,
-    /// No one any more: the driver may have destroyed one, and reused its address for another.
+    /// None can be used any more: the driver may have destroyed one and reused its handle for another graph.
     Lost,
 }
 
@@ -105,7 +105,7 @@ impl CudaGraph {
         context.make(
             "cuGraphCreate",
             String::new,
-            // SAFETY: `make` made the context current; the place outlives the call; 0 is the only value of the flags.
+            // SAFETY: `make` made the context current; the output outlives the call; 0 is the only value of the flags.
             |driver, raw| unsafe { driver.cuGraphCreate(raw, 0) },
             // SAFETY: 1: the graph was just made, in this context; 2: its number is in this function alone.
             |raw| unsafe { Self::adopt(context, raw, true) },
@@ -264,13 +264,13 @@ impl CudaGraph {
         let (raw, label, share) = (record.raw, record.label(node.index), record.full_share());
         self.bridge(&mut table, node)?;
         table.version += 1;
-        // Out of the table before the driver is asked: where that unwinds, the handle may be nothing any more.
+        // Removed from the table before the driver call: if that unwinds, the handle may already be invalid.
         let mut gone = table.records.get_mut(node.index).and_then(Option::take);
         let sharing = Sharing::new(&mut table.rest, share);
         let done = self.context().call(
             "cuGraphDestroyNode",
             || label,
-            // SAFETY: the family is locked, so that the node lives (`Record::raw`); the table has it no more, so that nobody uses it
+            // SAFETY: the family is locked, so the node is live (`Record::raw`); it is no longer in the table, so it is not used
             // again.
             |driver| unsafe { driver.cuGraphDestroyNode(raw) },
         );
@@ -331,7 +331,7 @@ impl CudaGraph {
         let clone = self.context().make(
             "cuGraphClone",
             String::new,
-            // SAFETY: the graph lives as long as this value (`CudaGraph::raw`), and is locked; the place outlives the call.
+            // SAFETY: the graph lives as long as this value (`CudaGraph::raw`), and is locked; the output outlives the call.
             |driver, raw| unsafe { driver.cuGraphClone(raw, self.raw) },
             // SAFETY: 1: the graph was just made, in this context; 2: its number is in this function alone.
             |raw| unsafe { Self::adopt(self.context(), raw, true) },
@@ -413,7 +413,7 @@ impl CudaGraph {
             format!("{} node{name} after {} others", kind.word(), after.len())
         };
         let share = std::mem::take(&mut what.share);
-        // Kept by the graph also where the call unwinds: the node may be there.
+        // Kept by the graph even if the call unwinds: the node may have been added.
         let share = Sharing::new(&mut table.rest, share);
         let added = self
             .context()
@@ -493,7 +493,7 @@ impl NewNode {
     }
 }
 
-/// Whoever locks two families takes this first, so that nobody does it in another order in the meantime.
+/// A thread that locks two families takes this lock first, so that no two threads lock them in opposite order.
 pub(super) fn two_families() -> Result<OwnGuard<'static, ()>, Error> {
     static BOTH: OwnLock<()> = OwnLock::new(());
     BOTH.lock("a change of two graphs")
@@ -557,7 +557,7 @@ impl Drop for Family {
             let rest = Self { id: self.id, root, owned: true, context, lock };
             return host_call::outside(move || drop(rest));
         }
-        // Nobody can be told here; `close` tells.
+        // `drop` cannot report the error; `close` does.
         let _ = self.destroy();
     }
 }

@@ -156,8 +156,8 @@ impl Share {
     }
 }
 
-/// A share while the driver is told of what it is for. Where that unwinds, out of a subscriber to the spans of its calls, nobody
-/// knows what the driver did: then `rest` keeps it.
+/// A share during the driver call that needs it. If that call unwinds, because a `tracing` subscriber panicked, it is unknown
+/// what the driver did, and `rest` keeps the share.
 pub(super) struct Sharing<'s> {
     rest: &'s mut Share,
     share: Option<Share>,

@@ -228,7 +228,8 @@ impl LaunchPlan {
         for (launch, argument) in self.places(name, fits, || type_name::<T>().into())? {
             let Some(planned) = self.launches.get_mut(launch) else { continue };
             let Some(named) = planned.launch.named.get(argument) else { continue };
-            // SAFETY: 1: it is one of the arguments of this launch, and `places` has compared all of this name.
+            // SAFETY: 1: it is one of the arguments of this launch, and `places` compared the type of each argument
+            // with this name.
             unsafe { named.put_value(&mut planned.launch.arguments, value) };
             self.mark(launch);
         }
@@ -241,7 +242,8 @@ impl LaunchPlan {
         for (launch, argument) in self.places(name, fits, || memory_word::<T>(memory.word))? {
             let Some(planned) = self.launches.get_mut(launch) else { continue };
             let Some(named) = planned.launch.named.get(argument) else { continue };
-            // SAFETY: 1: it is one of the arguments of this launch, and `places` has compared all of this name.
+            // SAFETY: 1: it is one of the arguments of this launch, and `places` compared the type of each argument
+            // with this name.
             unsafe { named.put_memory(&mut planned.launch.arguments, memory) };
             let mut share = Share::default();
             share.add_memory(memory.allocation, memory.word.is_written());
@@ -333,7 +335,7 @@ impl LaunchPlan {
         }
     }
 
-    /// The driver has to be told of the launch before the next replay.
+    /// Marks the launch as changed: the executable graph must be updated before the next replay.
     fn mark(&mut self, launch: usize) {
         if let Some(planned) = self.launches.get_mut(launch).filter(|planned| !planned.dirty) {
             planned.dirty = true;

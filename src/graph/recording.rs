@@ -59,7 +59,7 @@ impl<'g> Recording<'g> {
         let after = table.raw(after)?;
         let first = table.records.len();
         drop(table);
-        // From here on, whatever happens, the end of this value ends it.
+        // From here on, dropping this value ends it in every case.
         *phase = Phase::Recording;
         drop(phase);
         let mut begun = Self { graph, scope, first, before: None, captured: Share::default(), kept: false };
@@ -147,7 +147,7 @@ impl Drop for Recording<'_> {
             self.note_captured();
         } else if let Some(before) = self.before.take() {
             let rest = std::mem::replace(&mut lock(&self.graph.table).rest, before);
-            // Outside the lock: it may be the last to have what nobody uses any more.
+            // Outside the lock: this may drop the last owner of objects that are no longer used.
             drop(rest);
         }
         drop(forks);

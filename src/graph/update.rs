@@ -51,7 +51,7 @@ impl GraphExec {
         let theirs = other.then(|| graph.family.lock()).transpose()?;
         graph.order_captured()?;
         // SAFETY: 1: this value owns the executable graph (`GraphExec::raw`), and `&mut self` is the only use of it;
-        // the other lives as long as its handle (`CudaGraph::raw`); they are of one context, as was compared, and both
+        // the other lives as long as its handle (`CudaGraph::raw`); they are of one context, as was checked, and both
         // families are locked; `info` is a local, which outlives the call.
         let code = despite_captures(self.context(), || unsafe {
             older::update(self.context().driver(), self.raw(), graph.raw(), &mut info)
@@ -62,7 +62,7 @@ impl GraphExec {
             return Err(ErrorKind::from(GraphError::Update { refusal, node }).into());
         }
         self.context().check(code, "cuGraphExecUpdate", String::new)?;
-        // What the driver took over: until here nobody could change it.
+        // What the driver has adopted; until here nothing could change it.
         let (share, captured) = (table.share(), table.has_captured());
         drop((table, theirs, ours, both));
         self.take_over(share, captured);

@@ -89,7 +89,7 @@ pub unsafe trait ArgumentList {
     /// Room for the pointers.
     type Slots;
 
-    /// The device memory in the list: it without its plain values.
+    /// The device memory in the list: the list without its plain values.
     type Memory: Memory;
 
     /// The device memory in the list.
@@ -103,23 +103,25 @@ pub unsafe trait ArgumentList {
     unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void;
 }
 
-/// Memory whose accesses are tracked, in the list that [`ArgumentList::memory`] makes.
+/// Memory whose accesses are tracked: an entry of the list that [`ArgumentList::memory`] returns.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct TrackedMemory<'a, const WRITE: bool>(&'a Arc<Allocation>);
 
-/// An object whose users are tracked, in the list that [`ArgumentList::memory`] makes.
+/// An object (texture, surface, tensor map) whose uses are tracked: an entry of the list that [`ArgumentList::memory`]
+/// returns.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct TrackedObject<'a, const WRITE: bool>(&'a dyn Shared);
 
 /// The device memory in a list.
 pub trait Memory {
-    /// The bits that all of its words have. A launch that was announced on a stream may access all of it without waiting for
-    /// anything, and all of it is of the stream's context, if the bits of the stream's key are among them.
+    /// The bitwise AND of the words of all its memory. If it contains all bits of a stream's key, a launch that was
+    /// announced on that stream may access all of the memory without waiting for anything, and all of it belongs to the
+    /// stream's context.
     fn words(&self) -> u64;
 
-    /// Whether all of it has the bits of the stream's key.
+    /// Whether the words of all its memory contain the bits of the stream's key.
     #[inline(always)]
     fn is_ready(&self, key: impl FnOnce() -> u64) -> bool
     where
@@ -129,20 +131,22 @@ pub trait Memory {
         self.words() & key == key
     }
 
-    /// The device of the first that belongs to another context.
+    /// The context of the first entry that does not belong to `context`, if there is one.
     fn foreign_context<'c>(&'c self, context: &CudaContext) -> Option<&'c CudaContext>;
 
-    /// Notes that `launch` accesses it, which then comes after the accesses on other streams.
+    /// Records that `launch` accesses the memory, and makes it wait for the accesses on other streams that must come
+    /// first.
     ///
     /// # Errors
     /// Any error returned by the driver.
     fn note(&self, launch: &mut Submission<'_>) -> Result<(), Error>;
 
-    /// Tells what a recorded launch keeps; never called for a launch that runs.
+    /// Reports what a captured launch must keep alive; never called for a launch that runs at once.
     fn report(&self, report: &mut Report);
 }
 
-/// A name in the list that [`ArgumentList::memory`] makes, and the parameters from the one it stands for on.
+/// A named argument in the list that [`ArgumentList::memory`] returns: the name, and the signature from its first
+/// parameter on.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Labelled<'a>(&'a str, Option<&'static Signature>);
@@ -155,11 +159,11 @@ pub struct Nil;
 #[derive(Clone, Copy, Debug)]
 pub struct Cons<A, R>(pub A, pub R);
 
-/// A value where it stands, byte for byte: one parameter, or none if its size is zero. Of a number it is compared whether the
-/// kernel takes a float or an integer, where that is known.
+/// A value that is passed from where it is, byte for byte: one parameter, or none if its size is zero. For a number, the
+/// check also compares whether the kernel's parameter is a float or an integer, where that is known.
 ///
-/// `cuda_launch!` makes one only of types that are [`DeviceCopy`](crate::DeviceCopy).
-/// It is not asked for here, because the compiler would then repeat each of its objections for the list.
+/// `cuda_launch!` accepts only types that are [`DeviceCopy`](crate::DeviceCopy). The bound is not repeated here,
+/// because the compiler would then report each violation a second time, for the list.
 #[derive(Clone, Copy, Debug)]
 pub struct Value<'a, T>(pub &'a T);
 
@@ -167,28 +171,29 @@ pub struct Value<'a, T>(pub &'a T);
 #[derive(Clone, Copy, Debug)]
 pub struct Bits<'a, T>(pub &'a T);
 
-/// The name of the argument after it, by which a launch plan can set it between replays; no parameter.
+/// The name of the argument that follows, by which a launch plan can set that argument between replays. The name itself
+/// is not a parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct Name<'a>(pub &'a str);
 
-/// A device slice where its address and length stand: two parameters of 8 bytes each. `WRITE` where the kernel may write it.
+/// A device slice, by address and length: two parameters of 8 bytes each. `WRITE` says whether the kernel may write it.
 #[derive(Clone, Copy, Debug)]
 pub struct Slice<'a, T: DeviceCopy, const WRITE: bool>(pub SliceParts<'a, T>);
 
-/// Rows of device memory, where their address and pitch stand: two parameters of 8 bytes each. `WRITE` where the kernel may write them.
+/// Pitched rows of device memory, by address and pitch: two parameters of 8 bytes each. `WRITE` says whether the kernel may write them.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a, T: DeviceCopy, const WRITE: bool>(pub(super) RowParts<'a, T>);
 
-/// The address of a device slice, where it stands: one parameter of 8 bytes.
+/// The address of a device slice: one parameter of 8 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Pointer<'a, T: DeviceCopy, const WRITE: bool>(pub SliceParts<'a, T>);
 
-/// A texture, a surface or a tensor map: one parameter, its handle, where it stands. `WRITE` where the kernel may write through it.
+/// A texture, a surface or a tensor map: one parameter, its handle. `WRITE` says whether the kernel may write through it.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Object<'a, H, const WRITE: bool>(pub(super) ObjectParts<'a, H>);
 
-// SAFETY: 1: nothing is written and nothing listed; 2: an empty array.
+// SAFETY: 1: no pointer is written and the signature has no entry; 2: `Slots` is an empty array.
 unsafe impl ArgumentList for Nil {
     const SIGNATURE: Option<&'static Signature> = None;
     type Slots = [*mut c_void; 0];
@@ -205,7 +210,8 @@ unsafe impl ArgumentList for Nil {
     }
 }
 
-// SAFETY: 1, 2: a name is no parameter and takes no place: both are the rest's, which keeps to them.
+// SAFETY: 1, 2: a name is not a parameter and writes no pointer: signature and `Slots` are those of the rest of the
+// list, whose implementation upholds both duties.
 unsafe impl<'a, R: ArgumentList> ArgumentList for Cons<Name<'a>, R> {
     const SIGNATURE: Option<&'static Signature> = R::SIGNATURE;
     type Slots = R::Slots;
@@ -218,8 +224,8 @@ unsafe impl<'a, R: ArgumentList> ArgumentList for Cons<Name<'a>, R> {
 
     #[inline(always)]
     unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
-        // SAFETY: 1: `Slots` is that of the rest: the caller's duty 1; 2: the rest is a part of `self`: the caller's
-        // duty 2.
+        // SAFETY: 1: `Slots` is the type of the rest, so this is the caller's duty 1; 2: the rest is a part of `self`,
+        // so this is the caller's duty 2.
         unsafe { self.1.pack(slots) }
     }
 }
@@ -227,11 +233,11 @@ unsafe impl<'a, R: ArgumentList> ArgumentList for Cons<Name<'a>, R> {
 /// Both forms of a value.
 macro_rules! value_list {
     ($($form:ident)*) => {$(
-        // SAFETY: 1: one pointer to the value, which `self` borrows, and one entry of its size, or neither if that is
-        // zero, then those of the rest; 2: an array of one pointer, and that of the rest: room for as many as are
-        // written.
+        // SAFETY: 1: writes one pointer, to the value that `self` borrows, and has one signature entry of that size
+        // (neither if the size is zero), followed by those of the rest; 2: `Slots` is an array of one pointer followed
+        // by the slots of the rest, which is at least as many as are written.
         unsafe impl<T, R: ArgumentList> ArgumentList for Cons<$form<'_, T>, R> {
-            // An index, not an `if`: Rust 1.88 makes no static of what stands in a branch.
+            // An array index instead of an `if`: Rust 1.88 does not promote a reference inside a branch to a static.
             const SIGNATURE: Option<&'static Signature> = [
                 R::SIGNATURE,
                 Some(&Signature { parameter: parameter::<T>(size_of::<T>(), Role::$form), rest: R::SIGNATURE }),
@@ -246,9 +252,9 @@ macro_rules! value_list {
 
             #[inline(always)]
             unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
-                // SAFETY: 1: `slots` is valid for `Slots` (duty 1), of which the first place is this one's, if it takes
-                // one, and the rest has all others; 2: value and rest are borrowed as long as `self`, and that by duty
-                // 2.
+                // SAFETY: 1: `slots` is valid for `Slots` (the caller's duty 1); the first slot belongs to this
+                // argument, if it has one, and all others to the rest; 2: value and rest are borrowed as long as `self`
+                // is, by the caller's duty 2.
                 unsafe { self.1.pack(if size_of::<T>() == 0 { slots } else { put(slots, self.0.0) }) }
             }
         }
@@ -260,9 +266,9 @@ value_list! { Value Bits }
 /// Both forms of memory that is two parameters: the address, and a number of 8 bytes.
 macro_rules! pair_list {
     ($($form:ident: $address:ident, $second:ident $field:ident;)*) => {$(
-        // SAFETY: 1: two pointers, to a `u64` and a `usize` of 8 bytes (asserted below), which `self` borrows, and two
-        // entries, then those of the rest; 2: an array of two pointers, and that of the rest: room for as many as are
-        // written.
+        // SAFETY: 1: writes two pointers, to a `u64` and a `usize` of 8 bytes (asserted below) that `self` borrows, and
+        // has two signature entries, followed by those of the rest; 2: `Slots` is an array of two pointers followed by
+        // the slots of the rest, which is as many as are written.
         unsafe impl<'a, T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList
             for Cons<$form<'a, T, WRITE>, R>
         {
@@ -280,16 +286,16 @@ macro_rules! pair_list {
 
             #[inline(always)]
             unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
-                // SAFETY: 1: `slots` is valid for `Slots` (duty 1), of which the first two places are this one's, and
-                // the rest has all others; 2: address, number and rest are borrowed as long as `self`, and that by duty
-                // 2.
+                // SAFETY: 1: `slots` is valid for `Slots` (the caller's duty 1); the first two slots belong to this
+                // argument and all others to the rest; 2: address, number and rest are borrowed as long as `self` is,
+                // by the caller's duty 2.
                 unsafe { self.1.pack(put(put(slots, self.0.0.address), self.0.0.$field)) }
             }
         }
     )*};
 }
 
-// Lengths and pitches are passed from where they are, as parameters of 8 bytes.
+// The kernel reads lengths and pitches directly from their `usize`, as parameters of 8 bytes.
 const _: () = assert!(size_of::<usize>() == 8);
 
 pair_list! {
@@ -297,8 +303,9 @@ pair_list! {
     Rows: Rows, Pitch pitch;
 }
 
-// SAFETY: 1: one pointer, to a `u64` that `self` borrows, and one entry of 8 bytes, then those of the rest; 2: an array
-// of one pointer, and that of the rest: room for as many as are written.
+// SAFETY: 1: writes one pointer, to a `u64` that `self` borrows, and has one signature entry of 8 bytes, followed by
+// those of the rest; 2: `Slots` is an array of one pointer followed by the slots of the rest, which is as many as are
+// written.
 unsafe impl<'a, T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList
     for Cons<Pointer<'a, T, WRITE>, R>
 {
@@ -314,14 +321,15 @@ unsafe impl<'a, T: DeviceCopy, R: ArgumentList, const WRITE: bool> ArgumentList
 
     #[inline(always)]
     unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
-        // SAFETY: 1: `slots` is valid for `Slots` (duty 1), of which the first place is this one's, and the rest has
-        // all others; 2: address and rest are borrowed as long as `self`, and that by duty 2.
+        // SAFETY: 1: `slots` is valid for `Slots` (the caller's duty 1); the first slot belongs to this argument and
+        // all others to the rest; 2: address and rest are borrowed as long as `self` is, by the caller's duty 2.
         unsafe { self.1.pack(put(slots, self.0.0.address)) }
     }
 }
 
-// SAFETY: 1: one pointer to the handle, which `self` borrows, and one entry of its size, then those of the rest; 2: an
-// array of one pointer, and that of the rest: room for as many as are written.
+// SAFETY: 1: writes one pointer, to the handle that `self` borrows, and has one signature entry of its size, followed
+// by those of the rest; 2: `Slots` is an array of one pointer followed by the slots of the rest, which is as many as
+// are written.
 unsafe impl<'a, H, R: ArgumentList, const WRITE: bool> ArgumentList for Cons<Object<'a, H, WRITE>, R> {
     const SIGNATURE: Option<&'static Signature> =
         Some(&Signature { parameter: parameter::<H>(size_of::<H>(), Role::Bits), rest: R::SIGNATURE });
@@ -335,8 +343,8 @@ unsafe impl<'a, H, R: ArgumentList, const WRITE: bool> ArgumentList for Cons<Obj
 
     #[inline(always)]
     unsafe fn pack(&self, slots: *mut *mut c_void) -> *mut *mut c_void {
-        // SAFETY: 1: `slots` is valid for `Slots` (duty 1), of which the first place is this one's, and the rest has
-        // all others; 2: handle and rest are borrowed as long as `self`, and that by duty 2.
+        // SAFETY: 1: `slots` is valid for `Slots` (the caller's duty 1); the first slot belongs to this argument and
+        // all others to the rest; 2: handle and rest are borrowed as long as `self` is, by the caller's duty 2.
         unsafe { self.1.pack(put(slots, self.0.0.handle)) }
     }
 }
@@ -441,13 +449,14 @@ impl<R: Memory, const WRITE: bool> Memory for Cons<TrackedObject<'_, WRITE>, R> 
 #[derive(Debug)]
 pub struct Slots<const N: usize, R>([*mut c_void; N], R);
 
-/// Writes one pointer and steps.
+/// Writes one pointer and returns the next slot.
 ///
 /// # Safety
-/// 1. `slot` is a place of an array of pointers, valid for writes.
+/// 1. `slot` is an element of an array of pointers, valid for writes.
 #[inline(always)]
 unsafe fn put<T>(slot: *mut *mut c_void, value: &T) -> *mut *mut c_void {
-    // SAFETY: the place may be written, by the caller's duty 1; the next one, or the end of the array, is in bounds.
+    // SAFETY: `slot` is valid for writes, by the caller's duty 1; the next element, or the end of the array, is in
+    // bounds.
     unsafe {
         slot.write(std::ptr::from_ref(value).cast_mut().cast());
         slot.add(1)

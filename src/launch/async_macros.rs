@@ -3,9 +3,9 @@
 /// A kernel launch as an operation without output: a deferred [`cuda_launch!`](crate::cuda_launch), on a stream that the schedule
 /// chooses.
 ///
-/// Usable only inside `unsafe`. Fields and arguments are those of [`cuda_launch!`](crate::cuda_launch), except `stream`. Values
-/// are copied; buffers and views stay borrowed until the operation is dropped, and are ordered as there. A kernel that is not found
-/// is an error of the operation.
+/// Usable only inside `unsafe`. Fields and arguments are those of [`cuda_launch!`](crate::cuda_launch), except `stream`. Values are
+/// copied; buffers and views stay borrowed until the operation is dropped, and are ordered as there. If the module has no such
+/// kernel, running the operation returns the error.
 ///
 /// ```standalone_crate
 /// use cuda_launch::operation::DeviceOperation;

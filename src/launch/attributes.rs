@@ -52,16 +52,16 @@ enum Lent<'event> {
     Nothing,
     /// The event that the launch records.
     Event(&'event CudaEvent),
-    /// Where the handle of its node goes.
+    /// Where the handle of the launch's graph node is stored.
     Node(&'event DeviceNode),
 }
 
-// SAFETY: the only pointers inside are an event, which may be used from every thread (`AnyEvent`) and is borrowed, the
-// base of an access policy window, a device address that the host never follows, a null for a node, and those of
-// `from_raw`, whose duty 3 is that any thread may use them; what is borrowed is Sync.
+// SAFETY: the only pointers inside are a borrowed event, which any thread may use (`AnyEvent`); the base of an access
+// policy window, a device address that the host never dereferences; a null pointer for a node; and those of `from_raw`,
+// which any thread may use by its duty 3. What is borrowed is Sync.
 unsafe impl Send for Attribute<'_> {}
-// SAFETY: the pointers are as said above, for any thread; shared references change nothing but the cell of the node in
-// `lent`, which is atomic.
+// SAFETY: any thread may use the pointers, as above; through a shared reference only the cell of the node in `lent` can
+// change, and it is atomic.
 unsafe impl Sync for Attribute<'_> {}
 
 impl<'event> Attribute<'event> {
@@ -69,7 +69,7 @@ impl<'event> Attribute<'event> {
         Self { raw: CUlaunchAttribute { id, value, ..Default::default() }, lent: Lent::Nothing }
     }
 
-    /// The same with what it refers to.
+    /// The same attribute, with the object that it refers to.
     fn with(self, lent: Lent<'event>) -> Self {
         Self { lent, ..self }
     }
@@ -92,7 +92,8 @@ impl<'event> Attribute<'event> {
         Self::new(Id::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, value)
     }
 
-    /// All blocks run at once and may wait for each other. Since 11.8; the field `cooperative` sets it.
+    /// Whether all blocks must run at once, and may therefore wait for each other. Since 11.8; the field `cooperative`
+    /// sets it.
     ///
     /// The grid must fit on the device: blocks per multiprocessor ([`CudaFunction::max_active_blocks`]) times multiprocessors, else
     /// `CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE`.
@@ -241,12 +242,12 @@ impl<'event> Attribute<'event> {
         Self { raw, lent: Lent::Nothing }
     }
 
-    /// A share in the event that the launch records, for a graph that launches it again.
+    /// Shared ownership of the event that the launch records, for a graph that replays the launch.
     pub(crate) fn share(&self) -> Option<Keep> {
         self.event().map(|event| event.share())
     }
 
-    /// Whether the driver gives something back in the value.
+    /// The node whose handle the driver returns in the attribute's value, if there is one.
     pub(crate) fn node(&self) -> Option<&'event DeviceNode> {
         match self.lent {
             Lent::Node(node) => Some(node),
@@ -254,12 +255,12 @@ impl<'event> Attribute<'event> {
         }
     }
 
-    /// What the driver has made of the attribute's value.
+    /// Stores what the driver returned in the attribute's value.
     pub(crate) fn answered(&self, value: &CUlaunchAttributeValue) {
         if let Some(node) = self.node() {
             // SAFETY: only `device_updatable_kernel_node_at` lends a node, and it sets this member. `value` is the copy of this attribute's
-            // value that the driver had (both callers pass that), so the member is set, if written over by the driver; any bits are a
-            // pointer, of which only the address is taken.
+            // value that was passed to the driver (both callers pass that one), so the member is initialised, possibly overwritten by the
+            // driver; any bits are a valid pointer value, and only its address is used.
             node.set(unsafe { value.deviceUpdatableKernelNode.devNode }.addr());
         }
     }
@@ -288,13 +289,13 @@ impl<'event> Attribute<'event> {
         }
     }
 
-    /// What stands for it in [`Kernel::attributes`](crate::driver::Kernel), if all that is checked of it is whether the driver is new
-    /// enough, and nothing comes back in its value; 0 for all others, and for those that this crate does not know.
+    /// Its bit in [`Kernel::attributes`](crate::driver::Kernel), if the only check that it needs is whether the driver is new enough
+    /// and the driver returns nothing in its value; 0 for all other attributes, and for those that this crate does not know.
     pub(super) fn plain_bit(&self) -> u64 {
         if self.raw.id.0 < u64::BITS { PLAIN & 1 << self.raw.id.0 } else { 0 }
     }
 
-    /// Whether what stands for it is among these bits.
+    /// Whether its bit is among these.
     #[inline(always)]
     pub(super) fn is_among(&self, bits: u64) -> bool {
         self.raw.id.0 < u64::BITS && bits >> self.raw.id.0 & 1 != 0
@@ -307,16 +308,18 @@ impl<'event> Attribute<'event> {
     /// The shape, if this is `cluster_dimension`.
     #[inline(always)]
     pub(super) fn cluster(&self) -> Option<Dim3> {
-        // SAFETY: the id says which member is set: by the constructor of that id, or duty 1 of `from_raw`; any bits are its numbers.
+        // SAFETY: the id says which member is set, by the constructor for that id or by duty 1 of `from_raw`; any bits are valid for
+        // the member's integers.
         (self.raw.id == Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION).then(|| unsafe {
             let dim = self.raw.value.clusterDim;
             (dim.x, dim.y, dim.z)
         })
     }
 
-    /// The cluster shape that this prefers; none for `(0, 0, 0)`.
+    /// The preferred cluster shape; `None` for `(0, 0, 0)`.
     pub(super) fn preferred_cluster(&self) -> Option<Dim3> {
-        // SAFETY: the id says which member is set: by the constructor of that id, or duty 1 of `from_raw`; any bits are its numbers.
+        // SAFETY: the id says which member is set, by the constructor for that id or by duty 1 of `from_raw`; any bits are valid for
+        // the member's integers.
         let preferred =
             (self.raw.id == Id::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION).then(|| unsafe {
                 let dim = self.raw.value.preferredClusterDim;
@@ -327,7 +330,8 @@ impl<'event> Attribute<'event> {
 
     /// Whether this is `cooperative(true)`.
     pub(super) fn is_cooperative(&self) -> bool {
-        // SAFETY: the id says which member is set: by the constructor of that id, or duty 1 of `from_raw`; any bits are its numbers.
+        // SAFETY: the id says which member is set, by the constructor for that id or by duty 1 of `from_raw`; any bits are valid for
+        // the member's integers.
         self.raw.id == Id::CU_LAUNCH_ATTRIBUTE_COOPERATIVE && unsafe { self.raw.value.cooperative } != 0
     }
 
@@ -336,7 +340,8 @@ impl<'event> Attribute<'event> {
         let allow =
             sys::CUlaunchAttributePortableClusterMode::CU_LAUNCH_PORTABLE_CLUSTER_MODE_ALLOW_NON_PORTABLE;
         self.raw.id == Id::CU_LAUNCH_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE
-            // SAFETY: the id says which member is set: by the constructor of that id, or duty 1 of `from_raw`; any bits are its numbers.
+            // SAFETY: the id says which member is set, by the constructor for that id or by duty 1 of `from_raw`; any bits are valid for
+            // the member's integers.
             && unsafe { self.raw.value.portableClusterSizeMode } == allow
     }
 
@@ -350,9 +355,9 @@ impl<'event> Attribute<'event> {
     }
 }
 
-/// The ids of the attributes of which the version alone is checked. Not among them: those that refer to an event or a node, those that
-/// only streams have, and a preferred cluster, which needs another attribute. Of a cluster's shape the numbers are checked, too: each
-/// time, by `check::portable_cluster`.
+/// The ids of the attributes for which only the driver version is checked. This excludes attributes that refer to an event or a node,
+/// attributes of streams only, and the preferred cluster, which needs another attribute. The dimensions of a cluster are checked as
+/// well, on every launch, by `check::portable_cluster`.
 const PLAIN: u64 = bits(&[
     Id::CU_LAUNCH_ATTRIBUTE_IGNORE,
     Id::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW,

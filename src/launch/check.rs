@@ -24,8 +24,8 @@ mod refused;
 
 pub(super) use refused::refused;
 
-/// Whether a list of these types was found to fit the kernel before, the stream is warm for it, and the configuration is within the
-/// limits.
+/// Whether a list of these types was found to match the kernel before, the stream is warm for the kernel, and the configuration is
+/// within the limits.
 #[inline(always)]
 pub(super) fn is_warm<L: ArgumentList>(
     kernel: &Kernel,
@@ -40,7 +40,7 @@ pub(super) fn is_warm<L: ArgumentList>(
     inside && within_shared(kernel, config)
 }
 
-/// Signatures are static: one address is one list of types (the same list may have several addresses).
+/// Signatures are static, so one address identifies one list of types (the same list may have several addresses).
 #[inline(always)]
 fn address(signature: Option<&'static Signature>) -> usize {
     /// Its address stands for the list without arguments.
@@ -49,10 +49,10 @@ fn address(signature: Option<&'static Signature>) -> usize {
 }
 
 /// Compares the list with the kernel's parameters; remembers one that fits.
-#[inline] // Launches that come after others' accesses come here each time.
+#[inline] // Reached by every launch that must wait for accesses on other streams.
 pub(super) fn arguments(kernel: &Kernel, types: ParameterTypes<'_>) -> Result<(), Error> {
     let ParameterTypes::Fixed(signature) = types else { return compare(kernel, types) };
-    // Launches with attributes come here every time.
+    // Reached by every launch with attributes.
     if kernel.has_verified(address(signature)) {
         return Ok(());
     }
@@ -63,13 +63,14 @@ pub(super) fn arguments(kernel: &Kernel, types: ParameterTypes<'_>) -> Result<()
     Ok(())
 }
 
-/// The same without remembering the list, for when no launch follows, or its list may have another address.
+/// The same without remembering the result, for lists that are not launched now, or whose address may differ at the
+/// launch.
 pub(super) fn compare(kernel: &Kernel, types: ParameterTypes<'_>) -> Result<(), Error> {
     if fits(kernel, types) { Ok(()) } else { Err(mismatch(kernel, types)) }
 }
 
-/// Whether arguments of these types are as many and as large as the kernel's parameters, and none a float for an integer or the other
-/// way round, as far as these are known.
+/// Whether the arguments match the kernel's parameters in number and size, and none is a float for an integer or the reverse, as far
+/// as the parameters are known.
 pub(super) fn fits(kernel: &Kernel, types: ParameterTypes<'_>) -> bool {
     let mut types = types.iter();
     kernel.parameters.list().is_none_or(|wanted| {
@@ -121,7 +122,7 @@ fn describe(parameter: &ParameterType) -> PassedArgument {
 /// `std::any::type_name` without the paths of modules, which hide the name that matters.
 pub(super) fn short_type_name(full: &str) -> String {
     let mut short = String::new();
-    // Beyond ASCII there are only names.
+    // Non-ASCII characters occur only in names.
     for part in
         full.split_inclusive(|c: char| c.is_ascii() && !(c.is_ascii_alphanumeric() || c == '_' || c == ':'))
     {
@@ -130,7 +131,7 @@ pub(super) fn short_type_name(full: &str) -> String {
     if short.ends_with("}}") || short.is_empty() { full.to_string() } else { short }
 }
 
-/// Kernel, stream, buffers and events of one context.
+/// Checks that kernel, stream, buffers and events belong to one context.
 pub(super) fn contexts(request: &Request<'_>, memory: &dyn Memory) -> Result<(), Error> {
     let (kernel, context) = (request.kernel, request.stream.context());
     let events = request.fields.iter().chain(request.attributes).filter_map(Attribute::event);
@@ -151,9 +152,9 @@ pub(super) fn within_limits(kernel: &Kernel, config: &CUlaunchConfig) -> bool {
     are_within(config, &kernel.max_dims, kernel.max_threads) && within_shared(kernel, config)
 }
 
-/// Compares grid and block with limits, those of the dimensions biased.
+/// Compares grid and block with the limits; those of the dimensions are biased.
 ///
-/// No short cuts between the dimensions, so that they are compared side by side.
+/// Without short-circuiting between the dimensions, so that the comparisons do not depend on each other.
 #[inline(always)]
 fn are_within(c: &CUlaunchConfig, max_dims: &[i32; 6], max_threads: u32) -> bool {
     let dims = [c.gridDimX, c.gridDimY, c.gridDimZ, c.blockDimX, c.blockDimY, c.blockDimZ];
@@ -168,33 +169,36 @@ fn are_within(c: &CUlaunchConfig, max_dims: &[i32; 6], max_threads: u32) -> bool
 /// Compares shared memory with the limit of the kernel, which may change between launches.
 #[inline(always)]
 pub(super) fn within_shared(kernel: &Kernel, config: &CUlaunchConfig) -> bool {
-    // Zero first: most launches know it when they are compiled, and then the limit is not read.
+    // Zero first: for most launches it is a constant at compile time, and then the limit is not read.
     config.sharedMemBytes == 0 || config.sharedMemBytes <= kernel.max_dynamic_shared.load(Ordering::Relaxed)
 }
 
-/// Whether launches of the kernel were found to have this attribute by right, and there is no more to check of it: the kernel has no
-/// cluster shape of its own, as [`LaunchArguments::is_warm`](super::launch_arguments::LaunchArguments::is_warm) says.
+/// Whether an earlier launch of the kernel passed the check of this attribute, and nothing else about it needs checking: the kernel
+/// has no cluster shape of its own, as [`LaunchArguments::is_warm`](super::launch_arguments::LaunchArguments::is_warm) has
+/// established.
 #[inline(always)]
 pub(super) fn attribute_verified(
     kernel: &Kernel,
     config: &CUlaunchConfig,
     attribute: &Attribute<'_>,
 ) -> bool {
-    // A bit is there only after `dimensions` has let a launch of the kernel pass that had such an attribute. All that it compares of those
-    // that have bits are the driver's version and whether the device has clusters, which the kernel has for good, and the numbers of a
-    // cluster. What is lent, or depends on another attribute, has no bit; a limit that an attribute lifts is compared as if it did not.
+    // A bit is set only after `dimensions` accepted a launch of the kernel with such an attribute. For attributes that have a bit, it
+    // checks only the driver's version and whether the device supports clusters, neither of which changes for a kernel, and the dimensions
+    // of a cluster. Attributes that refer to an object or depend on another attribute have no bit; a limit that an attribute lifts is
+    // compared as if it were not lifted.
     attribute.is_among(kernel.attributes.load(Ordering::Relaxed))
         && attribute.cluster().is_none_or(|cluster| portable_cluster(config, cluster))
 }
 
-/// Whether a cluster of this shape is one that every kernel without a shape of its own may have, on every device that has clusters: so
-/// much of [`clusters`] depends on the numbers. That the device has clusters was found when the attribute got its bit.
+/// Whether every kernel without a cluster shape of its own may be launched with this one, on every device that supports clusters: the
+/// part of [`clusters`] that depends on the dimensions. That the device supports clusters was checked when the attribute got its bit.
 #[inline(always)]
 fn portable_cluster(config: &CUlaunchConfig, (x, y, z): Dim3) -> bool {
     let (Some(x), Some(y), Some(z)) = (NonZeroU32::new(x), NonZeroU32::new(y), NonZeroU32::new(z)) else {
         return false;
     };
-    // At most 8 before it is multiplied by the third; none is 0, so none is larger than the product.
+    // The product of two is limited to 8 before the third is multiplied in, so nothing overflows; no dimension is 0, so
+    // none exceeds the product.
     let two = u64::from(x.get()) * u64::from(y.get());
     two <= PORTABLE
         && two * u64::from(z.get()) <= PORTABLE
@@ -203,7 +207,7 @@ fn portable_cluster(config: &CUlaunchConfig, (x, y, z): Dim3) -> bool {
         && config.gridDimZ % z == 0
 }
 
-/// Dimensions and attributes; names the first rule that is broken, if one is.
+/// Checks dimensions and attributes; the error names the first rule that is violated.
 pub(super) fn dimensions(request: &Request<'_>) -> Result<(), Error> {
     let (kernel, config) = (request.kernel, request.config);
     let all = || request.fields.iter().chain(request.attributes);
@@ -219,7 +223,7 @@ pub(super) fn dimensions(request: &Request<'_>) -> Result<(), Error> {
         return Err(preferred_alone(kernel, config, preferred));
     }
     clusters(kernel, config, cluster, all().any(Attribute::allows_non_portable))?;
-    // Only now: that the device has clusters is checked by `clusters`.
+    // Only now, because `clusters` checks that the device supports clusters.
     let bits = all().map(Attribute::plain_bit).fold(0, |all, bit| all | bit);
     if bits != 0 {
         kernel.attributes.fetch_or(bits, Ordering::Relaxed);
@@ -282,7 +286,7 @@ fn grid_and_block(kernel: &Kernel, config: &CUlaunchConfig) -> Result<(), Error>
         );
     }
     match kernel.required_block {
-        // A kernel of clusters (`.blocksareclusters`) may be given block (1, 1, 1) for "as compiled".
+        // For a kernel with `.blocksareclusters`, block (1, 1, 1) stands for "as compiled".
         Some(required) if block != required && !(kernel.grid_counts_clusters && block == (1, 1, 1)) => {
             let error = LaunchError::RequiredBlock { kernel: name(), given: block, required };
             Err(ErrorKind::from(error).into())
@@ -352,7 +356,8 @@ fn shared_memory(kernel: &Kernel, config: &CUlaunchConfig) -> Result<(), Error> 
     Err(ErrorKind::from(LaunchError::SharedMemory { kernel, value, fixed, limit, help }).into())
 }
 
-/// Blocks per cluster that every device with clusters allows; and the maximum of any device.
+/// The largest number of blocks per cluster that every device with clusters allows, and the largest that any device
+/// allows.
 const PORTABLE: u64 = 8;
 const LARGEST: u64 = 16;
 

@@ -57,8 +57,9 @@ impl CudaFunction {
         self.context().call(
             "cuOccupancyMaxActiveClusters",
             || format!("{}: {config:?} in clusters of {cluster_dim:?}", self.name()),
-            // SAFETY: the function is loaded as long as this handle is there (`CudaFunction::module`), in the context that `call` made
-            // current; `attrs` points to `numAttrs`, 1, attribute, a local that outlives the call as the configuration and the output do.
+            // SAFETY: the function is loaded as long as this handle exists (`CudaFunction::module`), in the context that `call` made
+            // current; `attrs` points to one attribute, as `numAttrs` says; attribute, configuration and output are locals that outlive
+            // the call.
             |driver| unsafe { driver.cuOccupancyMaxActiveClusters(&mut clusters, self.raw(), &raw) },
         )?;
         Ok(clusters.max(0) as u32)

@@ -30,9 +30,10 @@ impl LaunchConfig {
         Self { grid_dim, block_dim, shared_mem_bytes: 0 }
     }
 
-    /// One thread per element, 256 threads per block, rounded up: the kernel must not touch elements past `n`.
+    /// One thread per element, in blocks of 256 threads, rounded up: the kernel must check that its index is below `n`.
     ///
-    /// For zero elements it is one block, which has nothing to do, because the driver rejects an empty grid.
+    /// For zero elements this is one block, all of whose threads are past the end, because the driver rejects an empty
+    /// grid.
     ///
     /// ```
     /// use cuda_launch::LaunchConfig;
@@ -53,8 +54,8 @@ impl LaunchConfig {
         Self::covering((width, height, depth), (32, 4, 2))
     }
 
-    /// As many blocks of this shape as cover the problem, and at least one along each axis: the kernel must not touch elements
-    /// past its extent.
+    /// As many blocks of this shape as cover `extent`, and at least one along each axis: the kernel must check that its
+    /// indices are inside the extent.
     ///
     /// ```
     /// use cuda_launch::LaunchConfig;
@@ -73,7 +74,7 @@ impl LaunchConfig {
     }
 }
 
-/// An empty block is left to the launch, which refuses it by name.
+/// A block dimension of 0 gives a grid that the launch refuses with an error that names the dimension.
 const fn blocks(extent: u32, block: u32) -> u32 {
     match (extent, block) {
         (0, _) | (_, 0) => 1,

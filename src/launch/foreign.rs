@@ -9,14 +9,14 @@ use crate::driver::{CudaStream, SubmittingElsewhere, host_call};
 use crate::error::Error;
 use crate::ordering::Submission;
 
-/// What errors call it.
+/// The name of this function in errors.
 const CALL: &str = "foundation::submit_with";
 
 /// Lets other code submit work to `stream` that uses this memory: an NCCL collective, a cuBLAS product, or a driver call of your own.
 ///
 /// The work is ordered as a launch with these arguments would be: it comes after all work on other streams that wrote the memory, or
 /// that used what it writes, and later work on other streams comes after it. `ptr(x)` in `arguments` is memory that it reads,
-/// `ptr_mut(x)` memory that it writes; `submit` receives the raw stream, whose context is current. What `submit` returns is returned.
+/// `ptr_mut(x)` memory that it writes; `submit` receives the raw stream, whose context is current. Returns what `submit` returns.
 ///
 /// Driver calls: `cuCtxGetCurrent`, and `cuCtxSetCurrent` if another context is current. Where another stream used a buffer last:
 /// `cuEventRecord` there, `cuStreamWaitEvent` here.
@@ -42,17 +42,17 @@ const CALL: &str = "foundation::submit_with";
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
 ///
-/// Launches of graphs on other threads that use memory of `arguments` wait until `submit` returns; on this thread, in `submit`, they return
-/// an error. On this very stream, a graph may come between two pieces of work that `submit` gives to it.
+/// Graph launches on other threads that use memory of `arguments` wait until `submit` returns; on this thread, inside `submit`, they return
+/// an error. On `stream` itself, another thread's graph launch may come between two pieces of work that `submit` submits.
 ///
 /// # Errors
-/// [`Error::is_context_mismatch`] for memory of another context, an error for a stream that captures and in a host function, and any
-/// error returned by the driver: `submit` was not called. Then what `submit` returns.
+/// Before `submit` is called: [`Error::is_context_mismatch`] for memory of another context, an error if the stream is being captured
+/// or if this is called in a host function, and any error returned by the driver. After that, the error that `submit` returns.
 ///
 /// # Safety
-/// 1. What `submit` makes the device do with the memory is all submitted to the stream when it returns, or to streams that this
-///    one waits for; it stays inside the memory that `arguments` list, writes only what they list as written, leaves values there
-///    that the element types allow, and ends.
+/// 1. When `submit` returns, all device work that it starts with the memory has been submitted to the stream, or to streams that
+///    this one waits for. The work stays inside the memory that `arguments` list, writes only what they list as written, leaves
+///    valid values of the element types there, and terminates.
 pub unsafe fn submit_with<L: ArgumentList, R, E: From<Error>>(
     stream: &CudaStream,
     arguments: L,
@@ -64,14 +64,15 @@ pub unsafe fn submit_with<L: ArgumentList, R, E: From<Error>>(
     if let Some(foreign) = memory.foreign_context(stream.context()) {
         stream.same_context(foreign, "a buffer among the arguments")?;
     }
-    // Announced until `submit` has returned: what another thread finds in the meantime comes after it.
+    // Stays announced until `submit` has returned, so that work which other threads submit in the meantime is ordered
+    // after it.
     let mut work = Submission::on(stream);
     memory.note(&mut work)?;
     stream.context().bind()?;
     let elsewhere = SubmittingElsewhere::begin(stream);
     let result = submit(stream.raw());
-    // Not where this function returns: Rust loses a result that is there when what is dropped after it unwinds. The last handle of a
-    // stream that this came after may go with the work.
+    // Dropped here and not at the end of the function: if a drop unwinds after the return value was computed, Rust leaks that value.
+    // The work may hold the last handle of a stream that it waited for.
     drop((elsewhere, work));
     result
 }

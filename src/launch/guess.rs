@@ -8,8 +8,8 @@ use crate::driver::Kind;
 use crate::error::{Parameter, count};
 use crate::memory::{DevicePtr, DevicePtrMut};
 
-/// Whether an argument is a float or an integer, as far as its type's name tells. That of [`DeviceCopy::KIND`], for lists that are
-/// not known to be of such types.
+/// Whether an argument is a float or an integer, as far as the name of its type tells. It agrees with [`DeviceCopy::KIND`], and
+/// serves lists whose types are not known to be `DeviceCopy`.
 ///
 /// [`DeviceCopy::KIND`]: crate::DeviceCopy
 pub(super) fn kind(given: &ParameterType) -> Kind {
@@ -27,10 +27,10 @@ pub(super) fn kind(given: &ParameterType) -> Kind {
     }
 }
 
-/// An address: of a slice, or alone.
+/// Whether it is an address, of a slice or alone.
 fn is_address(given: &ParameterType) -> bool {
     let full = (given.type_name)();
-    // `path::DevicePtr<()>` without what is in the brackets.
+    // `path::DevicePtr<()>` without the type argument.
     let is_pointer =
         |pointer: &str| pointer.split('<').next() == full.split('<').next() && full.contains('<');
     match given.role {
@@ -42,7 +42,7 @@ fn is_address(given: &ParameterType) -> bool {
     }
 }
 
-/// One sentence, or nothing where no guess is better than the others.
+/// One sentence, or `None` if no guess is better than the others.
 pub(super) fn guess(given: &[ParameterType], wanted: &[Parameter], at: usize) -> Option<String> {
     if sizes_fit(given.iter().map(|g| g.size), wanted) {
         return wrong_kind(given, wanted, at);

@@ -5,14 +5,14 @@
 use std::fmt;
 use std::mem::MaybeUninit;
 
-/// Up to `N` values in place; from the next one on all of them on the heap, in one piece either way.
+/// Stores up to `N` values inline; with more, all of them are on the heap. Contiguous in both cases.
 ///
-/// Each may have another value beside it, in a piece of its own; `()` takes no room.
+/// Each value may have a companion, stored in a second contiguous array; `()` takes no space.
 pub(super) struct InlineVec<T: Copy, U: Copy, const N: usize> {
     len: usize,
     here: [MaybeUninit<T>; N],
     beside: [MaybeUninit<U>; N],
-    /// All values once there are more than `N`. One word to write and to look at where there are none.
+    /// All values once there are more than `N`. Boxed, so that the usual case writes and tests one word.
     spilled: Option<Box<(Vec<T>, Vec<U>)>>,
 }
 
@@ -63,7 +63,7 @@ impl<T: Copy, U: Copy, const N: usize> InlineVec<T, U, N> {
         }
     }
 
-    /// What stands beside the values.
+    /// The companions of the values.
     #[inline(always)]
     pub(super) fn beside(&self) -> &[U] {
         if self.len <= N {
@@ -78,19 +78,20 @@ impl<T: Copy, U: Copy, const N: usize> InlineVec<T, U, N> {
 
 #[cfg(feature = "async")]
 impl<T: Copy, U: Copy, const N: usize> InlineVec<T, U, N> {
-    /// Whether the values are in place.
+    /// Whether the values are stored inline.
     #[inline(always)]
     pub(super) fn is_here(&self) -> bool {
         self.len <= N
     }
 
-    /// Where that value is while they are in place. The remainder spares a check: `index` is below the length.
+    /// The address of that value while the values are inline. `index` is below the length; the remainder operation
+    /// avoids a bounds check.
     #[inline(always)]
     pub(super) fn place(&self, index: usize) -> *const T {
         self.here.as_ptr().cast::<T>().wrapping_add(index % N)
     }
 
-    /// Changes that value while they are in place.
+    /// Changes that value while the values are inline.
     #[inline(always)]
     pub(super) fn set_here(&mut self, index: usize, value: T) {
         if let Some(place) = self.here.get_mut(index % N) {
@@ -98,7 +99,7 @@ impl<T: Copy, U: Copy, const N: usize> InlineVec<T, U, N> {
         }
     }
 
-    /// The values, to change.
+    /// The values, mutably.
     #[inline(always)]
     pub(super) fn as_mut_slice(&mut self) -> &mut [T] {
         if self.len <= N {

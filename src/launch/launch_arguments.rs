@@ -9,17 +9,17 @@ use crate::driver::{Kernel, StreamQueue};
 
 /// The arguments of one launch: their types, the memory they pass, and a packet of them.
 ///
-/// Packet and types are of the implementor's own making, so that those of a list that is a type stay constants.
+/// The types of packet and signature are associated types, so that for lists known at compile time they stay constants.
 ///
 /// # Safety
-/// 1. What `kernel_params` gives has one pointer for each of `types`, in order, to that many bytes that can be read as long as packet
-///    and `self` live.
+/// 1. The array that `kernel_params` returns has one pointer for each of `types`, in order, each to as many bytes as the type has,
+///    readable as long as the packet and `self` live.
 #[allow(unsafe_code)] // declared here, relied on where a packet is copied
 pub(super) unsafe trait LaunchArguments<'l>: Copy {
     /// The device memory among them.
     type Memory: Memory;
 
-    /// What holds the packet.
+    /// The owner of the array of pointers.
     type Packet;
 
     /// Their types.
@@ -28,21 +28,21 @@ pub(super) unsafe trait LaunchArguments<'l>: Copy {
     /// The device memory among them.
     fn memory(self) -> Self::Memory;
 
-    /// Whether they are known to fit the kernel, which is of the stream's context and has no rules beyond the limits, and a launch of
-    /// this shape is within those.
+    /// Whether the arguments are known to match the kernel, the kernel belongs to the stream's context and has no rules besides the
+    /// limits, and a launch of this shape is within the limits.
     fn is_warm(self, kernel: &Kernel, queue: &StreamQueue, config: &CUlaunchConfig) -> bool;
 
     /// Their types, for the check and for messages.
     fn types(self) -> Self::Types;
 
-    /// Points at them.
+    /// Builds the packet: the pointers to the arguments.
     fn packet(self) -> Self::Packet;
 
     /// The `kernelParams` of `cuLaunchKernelEx`, valid as long as the packet and `self`.
     fn kernel_params(packet: &mut Self::Packet) -> *mut *mut c_void;
 }
 
-/// The types of a list: known when the program was compiled, or gathered one by one.
+/// The types of a list: known at compile time, or collected argument by argument.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ParameterTypes<'a> {
     Fixed(Option<&'static Signature>),

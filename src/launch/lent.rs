@@ -1,4 +1,4 @@
-//! A handle that is lent by its value.
+//! A handle that is borrowed by copying its pointer.
 
 #![allow(unsafe_code)] // Copying the handle, which the original outlives.
 
@@ -8,14 +8,15 @@ use std::sync::Arc;
 
 use crate::driver::{CudaStream, Kernel};
 
-/// A handle that is borrowed for `'a`: as a reference to it, without the place where it stands. To keep that, and to read it there again,
-/// would be two instructions of a warm launch.
+/// A handle that is borrowed for `'a`, like `&'a H`, but holding the pointer itself instead of the address where it is stored. A
+/// reference would cost a warm launch two more instructions: to keep that address, and to read the pointer again.
 pub(super) struct BorrowedHandle<'a, H> {
     handle: ManuallyDrop<H>,
     of: PhantomData<&'a H>,
 }
 
-/// A handle that is an `Arc` and nothing else: a copy of it may be moved about beside the original, as one of a `Box` may not.
+/// A handle that is an `Arc` and nothing else: a bitwise copy may exist beside the original, which would be undefined
+/// behaviour for a `Box`.
 pub(super) trait Counted {}
 
 impl Counted for CudaStream {}
@@ -24,9 +25,9 @@ impl Counted for Arc<Kernel> {}
 impl<'a, H: Counted> BorrowedHandle<'a, H> {
     #[inline(always)]
     pub(super) fn new(handle: &'a H) -> Self {
-        // SAFETY: a reference can be read, and `ManuallyDrop` has the layout of what is in it. What is read is never dropped, and nobody
-        // gets it but by a reference: so the original, which is borrowed as long as this is there, and is neither changed nor dropped
-        // until then, stays the owner of the one count. Both are pointers to what is counted (`Counted`), which may be shared.
+        // SAFETY: a reference is readable, and `ManuallyDrop<H>` has the layout of `H`. The copy is never dropped and is only handed out
+        // by reference, so the reference count still belongs to the original, which is borrowed, and so neither changed nor dropped, as
+        // long as the copy exists. Original and copy are both `Arc` pointers (`Counted`), which may alias.
         let handle = unsafe { std::ptr::from_ref(handle).cast::<ManuallyDrop<H>>().read() };
         Self { handle, of: PhantomData }
     }

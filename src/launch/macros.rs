@@ -55,11 +55,12 @@
 /// | `pitched(x)`, `pitched_mut(x)` | two of 8 bytes: device address, pitch in bytes, of a [`PitchedBuffer`](crate::memory::PitchedBuffer) |
 /// | `ptr(x)`, `ptr_mut(x)` | one of 8 bytes: the device address; `x` as for `slice(x)`, `slice_mut(x)` |
 /// | `byval(x)` | one, of `size_of_val(&x)` bytes: any `Copy` value that borrows nothing, such as a closure; none if the size is zero |
-/// | `byval_borrowed(x)` | the same of a value that may hold references, for machines whose devices can access host memory: the memory that they point to is subject to duties 2 to 4 |
+/// | `byval_borrowed(x)` | the same for a value that may hold references, on machines whose devices can access host memory: the memory that the references point to is subject to duties 2 to 4 |
 /// | `named("n", x)` | those of `x`, which is any argument of this table; a `LaunchPlan` can set it by this name |
 /// | anything else | one plain value, [`DeviceCopy`](crate::DeviceCopy): numbers, arrays, device pointers, derived structs |
 ///
-/// The macro recurses once per entry: more than about 110 entries need `#![recursion_limit = "256"]` or more.
+/// The macro recurses once per entry: a list of more than about 110 entries needs `#![recursion_limit = "256"]` or
+/// higher.
 ///
 /// # Errors
 /// - [`is_argument_mismatch`](crate::Error::is_argument_mismatch): the number or sizes of the arguments differ from those of the
@@ -150,11 +151,11 @@ macro_rules! __cuda_launch_fields {
     ({$k:tt $fu:tt $m:tt $s:tt $c:tt $a:tt $cl:tt $co:tt []} attributes: $v:expr $(, $($rest:tt)*)?) => {
         $crate::__cuda_launch_fields!({$k $fu $m $s $c $a $cl $co [$v]} $($($rest)*)?)
     };
-    // Every field is sorted: what is there decides.
+    // All fields are sorted; the next macro checks which are present.
     ({$k:tt $fu:tt $m:tt $s:tt $c:tt $a:tt $cl:tt $co:tt $at:tt}) => {
         $crate::__cuda_launch_finish!($k $fu $m $s $c $a $cl $co $at)
     };
-    // What is left is wrong. A known field here was given before.
+    // Everything that gets this far is an error. A known field here was given before.
     ($state:tt kernel: $($rest:tt)*) => { $crate::__cuda_launch_twice!("kernel") };
     ($state:tt function: $($rest:tt)*) => { $crate::__cuda_launch_twice!("function") };
     ($state:tt module: $($rest:tt)*) => { $crate::__cuda_launch_twice!("module") };
@@ -199,7 +200,7 @@ macro_rules! __cuda_launch_twice {
     };
 }
 
-/// Says which field is missing or too many, else makes the call.
+/// Reports a missing or superfluous field; otherwise expands to the call.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __cuda_launch_finish {
@@ -235,7 +236,7 @@ macro_rules! __cuda_launch_finish {
              parameters"
         )
     };
-    // Not now: an operation that launches later.
+    // `cuda_launch_async!`: an operation that launches later.
     ([$($kernel:tt)*] [$($function:expr)?] [$($module:expr)?] [@async] [$config:expr] [[$($args:tt)*]]
      [$($cluster:expr)?] [$($cooperative:expr)?] [$($attributes:expr)?]) => {{
         #[allow(unused_imports)]

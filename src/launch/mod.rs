@@ -15,18 +15,18 @@
 //! | any `Copy` value | `byval(x)` | a type parameter | `.byval(&x)` | `set_byval` |
 //! | any of them, by a name | `named("n", ..)` | | `.named("n", ..)` | the name |
 //!
-//! [`slice`](fn@slice), [`slice_mut`], [`pitched`], [`pitched_mut`], [`ptr`], [`ptr_mut`], [`value`] and [`byval`] are also functions, whose results `.arg(..)` and `.named("n", ..)`
-//! take. There are short forms known from other crates: `.arg(&x)` and `.arg(&mut x)` are a buffer's address or a value, as in cudarc;
-//! `push_arg(x)` and `push_device_ptr(address)` of `AsyncKernelLaunch` are those of cuda-async.
+//! [`slice`](fn@slice), [`slice_mut`], [`pitched`], [`pitched_mut`], [`ptr`], [`ptr_mut`], [`value`] and [`byval`] are also functions,
+//! whose results `.arg(..)` and `.named("n", ..)` take. Short forms known from other crates exist, too: `.arg(&x)` and `.arg(&mut x)` pass
+//! a buffer's address or a value, as in cudarc; `push_arg(x)` and `push_device_ptr(address)` of `AsyncKernelLaunch` work as in cuda-async.
 
 // The files:
 //
 // | file | stage |
 // |---|---|
 // | `args` | what one argument is; a list of them as a type, with its static `Signature` |
-// | `packet` | the list on the stack beside the array of pointers that `cuLaunchKernelEx` takes |
+// | `packet` | the array of argument pointers that `cuLaunchKernelEx` takes, on the stack |
 // | `config`, `attributes` | grid, block, shared memory; every launch attribute of the driver |
-// | `stream_attributes` | those of them that streams have |
+// | `stream_attributes` | the launch attributes that streams have, too |
 // | `device_node` | the handle of a graph node that kernels may update |
 // | `check` | compares the list with the kernel's parameters, dimensions with limits; messages that say what is wrong |
 // | `submit` | the one place that calls `cuLaunchKernelEx` |
@@ -35,10 +35,10 @@
 // | `builder` | the builder: the list and the packet gathered one argument at a time |
 // | `inline_vec` | its storage, which needs no heap for the usual number of arguments |
 // | `launch_arguments` | what a launch needs to know about its arguments, from a macro, a builder or a prepared launch |
-// | `lent` | a handle that is borrowed by its value |
+// | `lent` | a handle that is borrowed by copying its pointer |
 // | `stored` | the builder's list with its values in it, for launches that happen later |
 // | `node` | a checked kernel with its arguments as a value, for graphs |
-// | `prepared`, `named` | the same submitted to streams; arguments that are set by name |
+// | `prepared`, `named` | a checked launch that is submitted many times; arguments that are set by name |
 // | `timed` | a launch between two events |
 // | `profile` | what launches do, counted by the emulator |
 // | `site` | what a call site remembers, so that a warm launch looks nothing up; the types accepted by each field |

@@ -12,7 +12,7 @@ use crate::driver::{MemoryWord, NamedArgument, PackedArguments};
 use crate::error::{Error, ErrorKind, PlanError};
 use crate::memory::{Allocation, DeviceCopy, DevicePtr, RowParts, SliceParts};
 
-/// Memory as an argument is set to it.
+/// Memory to which a named argument is set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PassedMemory<'a> {
     address: &'a u64,
@@ -39,7 +39,7 @@ impl<'a> PassedMemory<'a> {
 }
 
 impl Role {
-    /// The word for memory whose first parameter has this role.
+    /// How memory whose first parameter has this role is passed.
     pub(super) fn word(self, written: bool) -> Option<MemoryWord> {
         match self {
             Self::Address => Some(MemoryWord::Slice(written)),
@@ -76,7 +76,8 @@ impl NamedArgument {
     /// Overwrites its value.
     ///
     /// # Safety
-    /// 1. `arguments` are those it is one of; [`takes_value`](Self::takes_value) said yes to this type.
+    /// 1. `arguments` are the ones that this argument belongs to; [`takes_value`](Self::takes_value) returned true for
+    ///    this type.
     #[inline(always)]
     pub(crate) unsafe fn put_value<T: Copy>(&self, arguments: &mut PackedArguments, value: &T) {
         // SAFETY: 1: a value can be read; 2: `takes_value` compared the size of the parameter with that of `T`, by the caller's duty 1.
@@ -86,7 +87,8 @@ impl NamedArgument {
     /// Overwrites its address, and its length or pitch if it has one.
     ///
     /// # Safety
-    /// 1. `arguments` are those it is one of; [`takes_memory`](Self::takes_memory) said yes to this type.
+    /// 1. `arguments` are the ones that this argument belongs to; [`takes_memory`](Self::takes_memory) returned true
+    ///    for this type.
     pub(crate) unsafe fn put_memory(&self, arguments: &mut PackedArguments, memory: PassedMemory<'_>) {
         // SAFETY: 1: by the caller's duty 1 `takes_memory` found memory, whose one or two parameters have 8 bytes each, or a value of the
         // size of an address, which has 8 too: as many as can be read of address, length and pitch.
@@ -114,7 +116,7 @@ impl NamedArgument {
     }
 }
 
-/// Whether both are one name; most often they are one text.
+/// Whether both are the same name; usually they are the same string in memory.
 #[inline]
 fn is_name(one: &'static str, other: &'static str) -> bool {
     one.len() == other.len() && (std::ptr::addr_eq(one.as_ptr(), other.as_ptr()) || one == other)

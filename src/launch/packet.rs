@@ -1,6 +1,6 @@
 //! The packet: the array of pointers that the driver takes, on the stack, as long as the list of arguments needs.
 
-#![allow(unsafe_code)] // `pack` writes inside a place of exactly its size.
+#![allow(unsafe_code)] // `pack` writes into an array of exactly the size that it needs.
 
 use cuda_driver_sys::CUlaunchConfig;
 use std::ffi::c_void;
@@ -19,8 +19,8 @@ use crate::driver::{Kernel, StreamQueue};
 /// let arguments = Cons(Value(&7u32), Cons(Value(&1.5f32), Nil));
 /// let mut packet = Packet::new(&arguments);
 /// let params = packet.kernel_params();
-/// // SAFETY: the two pointers are to the `u32` and the `f32`, in the order of the list, which borrows both and lives
-/// // on.
+/// // SAFETY: the two pointers point to the `u32` and the `f32`, in the order of the list, which borrows both and is
+/// // still alive.
 /// unsafe {
 ///     assert_eq!(*(*params).cast::<u32>(), 7);
 ///     assert_eq!(*(*params.add(1)).cast::<f32>(), 1.5);
@@ -42,7 +42,7 @@ impl<'a, L: ArgumentList> Packet<'a, L> {
         Self { slots, arguments: PhantomData }
     }
 
-    /// The `kernelParams` of `cuLaunchKernelEx`: one pointer a parameter, valid while the packet is borrowed.
+    /// The `kernelParams` of `cuLaunchKernelEx`: one pointer per parameter, valid while the packet is borrowed.
     ///
     /// The driver copies the values during the call.
     #[inline(always)]
@@ -51,7 +51,7 @@ impl<'a, L: ArgumentList> Packet<'a, L> {
     }
 }
 
-/// A list that is a type, as a launch takes it.
+/// A list whose types are known at compile time (an [`ArgumentList`]), in the form that a launch takes.
 #[derive(Debug)]
 pub(super) struct Listed<'a, L>(pub(super) &'a L);
 
@@ -63,7 +63,7 @@ impl<L> Clone for Listed<'_, L> {
 
 impl<L> Copy for Listed<'_, L> {}
 
-// SAFETY: 1: duty 1 of `ArgumentList`, whose signature the types are.
+// SAFETY: 1: `types` returns the signature of the list, so this is duty 1 of `ArgumentList`.
 unsafe impl<'a, L: ArgumentList> LaunchArguments<'a> for Listed<'a, L> {
     type Memory = L::Memory;
     type Packet = Packet<'a, L>;

@@ -82,8 +82,8 @@ impl<'event> PreparedLaunch<'event> {
     ///
     /// # Safety
     /// 1. The duties 1 to 6 of [`LaunchBuilder::launch`](crate::LaunchBuilder::launch), with the arguments as they are now.
-    /// 2. Nothing is borrowed: while this runs, no other thread submits work with the same memory to a stream, unless all of it
-    ///    only reads.
+    /// 2. The launch does not borrow its memory, so the compiler cannot check this: while this call runs, no other thread
+    ///    submits work with the same memory to a stream, unless all of that work only reads.
     #[inline(always)]
     pub unsafe fn launch_on(&mut self, stream: &CudaStream) -> Result<LaunchTimes, Error> {
         let params = self.node.arguments.kernel_params();
@@ -202,7 +202,8 @@ impl<'event> PreparedLaunch<'event> {
     #[inline(always)]
     fn set_copy<T: Copy>(&mut self, name: &str, value: &T) -> Result<(), Error> {
         let node = &mut self.node;
-        // Without a list of places, and with nothing to take back: there is one argument of this name at most.
+        // The fast path: at most one argument has this name, so no list of positions is needed and nothing has to be
+        // undone.
         if !self.repeated
             && let Some(named) = node.named.iter().find(|named| named.name == name)
             && named.takes_value::<T>()
@@ -214,7 +215,7 @@ impl<'event> PreparedLaunch<'event> {
         self.set_copies(name, value)
     }
 
-    /// The same where several may have the name, or none that fits.
+    /// The same if several arguments may have the name, or none of this type has it.
     #[cold]
     #[inline(never)]
     fn set_copies<T: Copy>(&mut self, name: &str, value: &T) -> Result<(), Error> {
@@ -296,7 +297,8 @@ impl<'event> From<KernelNode<'event>> for PreparedLaunch<'event> {
     }
 }
 
-/// The arguments of a prepared launch: the pointers to them, and what has them. What is `SPECIAL` of a launch, [`PreparedLaunch::special`] says.
+/// The arguments of a prepared launch: the pointers to them, and the node that owns them. `SPECIAL` is [`PreparedLaunch::special`] as a
+/// constant.
 #[derive(Clone, Copy)]
 struct Prepared<'l, const SPECIAL: bool> {
     params: *mut *mut c_void,
@@ -304,8 +306,8 @@ struct Prepared<'l, const SPECIAL: bool> {
 }
 
 impl Prepared<'_, true> {
-    /// Submits the launch with its attributes, between two events if there are flags for them. These are in a box, so that the others,
-    /// which have none, do not make room for them and copy it.
+    /// Submits the launch with its attributes, between two events if flags for them were given. The events are boxed, so that launches
+    /// without them do not reserve and copy space for them.
     ///
     /// # Safety
     /// 1. The duties of [`PreparedLaunch::launch_on`].
@@ -340,8 +342,9 @@ unsafe impl<'l, const SPECIAL: bool> LaunchArguments<'l> for Prepared<'l, SPECIA
 
     #[inline(always)]
     fn is_warm(self, kernel: &Kernel, queue: &StreamQueue, config: &CUlaunchConfig) -> bool {
-        // The types were compared when it was made, and so was whether there are such rules. `KernelNode::checked` has compared the
-        // dimensions with the limits of this kernel. Neither changes, but for that of shared memory.
+        // The types were compared when the launch was prepared, and whether the kernel has further rules is in `SPECIAL`.
+        // `KernelNode::checked` compared the dimensions with the kernel's limits. None of this changes later, except the limit on
+        // shared memory, which is compared here.
         queue.is_warm_for(kernel)
             && (!SPECIAL || !kernel.has_special_rules())
             && check::within_shared(kernel, config)
@@ -364,7 +367,7 @@ unsafe impl<'l, const SPECIAL: bool> LaunchArguments<'l> for Prepared<'l, SPECIA
 }
 
 impl Memory for NodeArguments<'_> {
-    /// One after the other: most launches have few, and the compiler would take them in pairs.
+    /// One by one: most launches have few, and the compiler would otherwise process them in pairs.
     #[inline(always)]
     fn is_ready(&self, key: impl FnOnce() -> u64) -> bool {
         let key = key();

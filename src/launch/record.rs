@@ -1,6 +1,6 @@
 //! A launch that is recorded instead of run: what a graph keeps of it, and its named arguments.
 //!
-//! Only the cold path comes here: a stream that is being captured never takes the warm one.
+//! Only the cold path leads here: a stream that is being captured never takes the warm path.
 
 #![allow(unsafe_code)] // Asking the driver for the node of the launch that it has just recorded.
 
@@ -18,7 +18,7 @@ use crate::driver::{Capture, CudaStream, Keep, Kernel, NamedArgument, PackedArgu
 use crate::error::Error;
 use crate::memory::{Allocation, Shared};
 
-/// What the arguments of a recorded launch tell about themselves, in order.
+/// What the arguments of a recorded launch report, in order.
 #[derive(Debug)]
 pub struct Report {
     /// Parameters of the launch.
@@ -27,17 +27,17 @@ pub struct Report {
     memory: Vec<(Arc<Allocation>, bool)>,
     /// Handles of objects, which the recorded launch uses whenever it runs.
     objects: Vec<Keep>,
-    /// The last name stands for memory that is not yet told, and this is what is passed of it.
+    /// Set if the last name belongs to memory that has not been reported yet: how that memory is passed.
     expecting: Option<Role>,
 }
 
 impl Report {
-    /// Nothing told yet of so many parameters.
+    /// An empty report of a launch with `count` parameters.
     pub(super) fn new(count: usize) -> Self {
         Self { count, named: Vec::new(), memory: Vec::new(), objects: Vec::new(), expecting: None }
     }
 
-    /// The argument whose parameters `rest` begins with has this name.
+    /// Reports the name of the argument whose first parameter is the first of `rest`.
     pub(super) fn name(&mut self, name: &str, rest: Option<&'static Signature>) {
         let Some(first) = Signature::parameters(rest).next() else { return };
         self.expecting = first.role.word(false).map(|_| first.role);
@@ -50,12 +50,12 @@ impl Report {
         });
     }
 
-    /// An argument that is known to have a name, memory or not.
+    /// Reports a named argument, memory or not.
     pub(super) fn named(&mut self, argument: NamedArgument) {
         self.named.push(argument);
     }
 
-    /// The next argument that passes memory passes this, to be written or only read.
+    /// Reports the memory of the next argument that passes memory, and whether it may be written.
     pub(super) fn memory(&mut self, allocation: &Arc<Allocation>, written: bool) {
         if let (Some(role), Some(named)) = (self.expecting.take(), self.named.last_mut()) {
             named.memory = role.word(written);
@@ -63,7 +63,7 @@ impl Report {
         self.memory.push((allocation.clone(), written));
     }
 
-    /// The next argument that passes memory passes an object. What is behind it was ordered, and so is kept.
+    /// Reports an object as the next argument. The memory behind it was ordered, and so is already kept.
     pub(super) fn object(&mut self, object: &dyn Shared) {
         self.objects.extend(object.share());
     }
@@ -74,15 +74,15 @@ impl Report {
     }
 }
 
-/// Leaves with the capture what a launch uses besides memory: its module, and events that its attributes record. Call it before the
-/// driver records it, so that nothing is forgotten whatever happens then.
+/// Passes to the capture what a launch uses besides memory: its module, and the events that its attributes record. To be called
+/// before the driver records the launch, so that nothing is missing if something fails afterwards.
 pub(super) fn keep(capture: &Capture, request: &Request<'_>) {
     capture.add_kernel(request.kernel.number, request.kernel.module_share());
-    // In a turn of the capture, which nobody ends meanwhile.
+    // This thread has the turn, so the capture cannot end meanwhile.
     let _ = capture.add_objects(request.fields.iter().chain(request.attributes).filter_map(Attribute::share));
 }
 
-/// Leaves with the capture where the named arguments are of the launch just recorded.
+/// Tells the capture where the named arguments of the launch just recorded are.
 ///
 /// Driver call: `cuStreamGetCaptureInfo`, for a launch with named arguments.
 ///
@@ -148,7 +148,7 @@ fn last_node(stream: &CudaStream) -> Result<CUgraphNode, Error> {
 }
 
 impl LaunchConfig {
-    /// As the driver has it in a launch on no stream.
+    /// The configuration of a launch that has no stream.
     pub(super) fn unlaunched(&self) -> CUlaunchConfig {
         self.raw(null_mut())
     }

@@ -14,14 +14,14 @@ use crate::memory::{DeviceBuffer, DeviceCopy, DeviceSlice, DeviceSliceMut, Devic
 /// The memory of one `cuda_launch!` that names its kernel: which module it saw last, and where the kernel is in it.
 ///
 /// One word: the module's number, which is never reused, in the upper 48 bits, and an index into the module's append-only
-/// table in the lower 16. So it stays right when the module is dropped and another takes its place.
+/// table in the lower 16. So it is never mistaken for a later module at the same address.
 #[derive(Debug, Default)]
 pub struct Site(AtomicU64);
 
 const INDEX_BITS: u32 = 16;
 
 impl Site {
-    /// A site that has seen nothing.
+    /// A site that has seen no module yet.
     pub const fn new() -> Self {
         Self(AtomicU64::new(0))
     }
@@ -32,7 +32,7 @@ impl Site {
     /// Those of [`CudaModule::load_function`].
     #[inline(always)]
     pub fn kernel<'m>(&self, module: &'m CudaModule, name: &str) -> Result<&'m Arc<Kernel>, Error> {
-        // The table behind the index is read with its own ordering; a stale word only means a look-up.
+        // The table behind the index is read with its own ordering; a stale word only causes another lookup.
         let seen = self.0.load(Ordering::Relaxed);
         if seen >> INDEX_BITS == module.id()
             && let Some(kernel) = module.first_kernel_at(usize::from(seen as u16))
@@ -45,14 +45,14 @@ impl Site {
     #[cold]
     #[inline(never)]
     fn look_up<'m>(&self, seen: u64, module: &'m CudaModule, name: &str) -> Result<&'m Arc<Kernel>, Error> {
-        // Of a module with many kernels it may be further on.
+        // In a module with many kernels it may be found further back.
         if seen >> INDEX_BITS == module.id()
             && let Some(kernel) = module.kernel_at(u32::from(seen as u16))
         {
             return Ok(kernel);
         }
         let (kernel, index) = module.find(name)?;
-        // The kernels beyond are found by name.
+        // Kernels beyond that index are looked up by name each time.
         if let Ok(index) = u16::try_from(index) {
             self.0.store(module.id() << INDEX_BITS | u64::from(index), Ordering::Relaxed);
         }
@@ -60,7 +60,7 @@ impl Site {
     }
 }
 
-/// The kernel of a name that is not known before the launch; asks the driver the first time, and takes a lock only then.
+/// The kernel with a name that is known only at run time. Asks the driver the first time, and takes a lock only then.
 ///
 /// # Errors
 /// Those of [`CudaModule::load_function`].
@@ -78,7 +78,7 @@ macro_rules! handle_trait {
             fn $method(&self) -> &$target;
         }
 
-        #[diagnostic::do_not_recommend] // A list of smart pointers would not help in a message.
+        #[diagnostic::do_not_recommend] // A list of smart pointers would not help in an error message.
         impl $name for $target {
             #[inline(always)]
             fn $method(&self) -> &$target {
@@ -160,8 +160,8 @@ impl<'event, T: AsRef<[Attribute<'event>]> + ?Sized> AttributeList<'event> for T
     }
 }
 
-/// What `byval(x)` takes: any `Copy` value that borrows nothing, since the device cannot follow an address of the host. Where it can,
-/// on a machine whose host and devices share their memory, `byval_borrowed(x)` takes those that do.
+/// What `byval(x)` takes: any `Copy` value that borrows nothing, since a device usually cannot access host memory. On machines where
+/// it can, `byval_borrowed(x)` also takes values that hold references.
 #[diagnostic::on_unimplemented(
     message = "`byval(x)` takes a value that is `Copy`, not `{Self}`",
     label = "not `Copy`",
@@ -214,7 +214,7 @@ pub fn pitched_mut<T: DeviceCopy>(memory: &mut PitchedBuffer<T>) -> Rows<'_, T, 
     Rows(memory.row_parts())
 }
 
-/// A plain value where it stands, as one parameter: what `x` alone is in `cuda_launch!`.
+/// A plain value, as one parameter: what `x` alone is in `cuda_launch!`.
 #[inline(always)]
 pub fn value<T: DeviceCopy>(value: &T) -> Value<'_, T> {
     Value(value)
@@ -267,7 +267,7 @@ slice_mut_method! {
 }
 
 impl<T: DeviceCopy> PitchedBuffer<T> {
-    /// `pitched_mut(x)`: a method, so that `x` may be whatever leads to one as mutable.
+    /// `pitched_mut(x)`: a method, so that `x` may be anything that mutably dereferences to a `PitchedBuffer`.
     #[doc(hidden)]
     #[inline(always)]
     pub fn pitched_mut_argument(&mut self) -> Rows<'_, T, true> {

@@ -1,4 +1,4 @@
-//! A list of arguments whose values are in it, so that it can be moved and launched later. Memory stays borrowed.
+//! A list of arguments that stores its values, so that it can be moved and launched later. Memory stays borrowed.
 
 #![allow(unsafe_code)] // Copying the bytes of values, and handing out pointers to them.
 
@@ -24,23 +24,23 @@ use crate::error::Error;
 use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
 use crate::ordering::Submission;
 
-/// Words of values that need no heap: 256 bytes.
+/// The number of words for values that need no heap allocation: 256 bytes.
 const WORDS: usize = 32;
 
 type Word = MaybeUninit<u64>;
 
-/// Arguments with their values: up to 16 parameters and 256 bytes of values need no heap.
+/// Arguments with their values: up to 16 parameters and 256 bytes of values need no heap allocation.
 #[derive(Debug)]
 pub struct StoredArguments<'a> {
     list: Arguments<'a>,
     words: InlineVec<Word, (), WORDS>,
-    /// The parameters whose values are here, each with its first word.
+    /// The parameters whose values are stored here, each with the index of its first word.
     values: InlineVec<(u32, u32), (), USUAL>,
 }
 
-// SAFETY: the pointers inside are null, or to a static, to the address and the length or pitch of memory, or to the
-// handle of an object, that is borrowed for `'a`, all of which are Sync; those to values are set anew by each `launch`
-// before it uses them. What the bytes of values mean is for the device. The rest is Send.
+// SAFETY: each pointer inside is null, or points to a static, or to something borrowed for `'a`: the address, length or
+// pitch of memory, or the handle of an object. All of these are Sync. Pointers to values are set again by each `launch`
+// before it uses them. The bytes of values are interpreted only by the device. The rest is Send.
 unsafe impl Send for StoredArguments<'_> {}
 // SAFETY: as above; nothing is changed through a shared reference.
 unsafe impl Sync for StoredArguments<'_> {}
@@ -51,7 +51,7 @@ impl<'a> StoredArguments<'a> {
         Self { list: Arguments::new(), words: InlineVec::new(), values: InlineVec::new() }
     }
 
-    /// The bytes of `value`; nothing if there are none.
+    /// Appends a copy of `value`; nothing if its size is 0.
     #[inline(always)]
     pub(crate) fn value<T: DeviceCopy>(&mut self, value: T) {
         self.store(value, const { &parameter::<T>(size_of::<T>(), Role::Value) }, T::KIND);
@@ -103,7 +103,7 @@ impl<'a> StoredArguments<'a> {
         self.list.ptr_later::<T>();
     }
 
-    /// Says which is the first memory that is not known yet.
+    /// Fills in the first memory that is not known yet.
     #[inline(always)]
     pub(crate) fn fill<T: DeviceCopy, const WRITE: bool>(&mut self, memory: Slice<'a, T, WRITE>) {
         self.list.fill(memory.0.address, memory.0.len, memory.0.allocation, WRITE);
@@ -115,7 +115,7 @@ impl<'a> StoredArguments<'a> {
         self.list.rows_later::<T>();
     }
 
-    /// Says which are the first.
+    /// Fills in the first rows that are not known yet.
     #[inline(always)]
     pub(crate) fn fill_rows<T: DeviceCopy, const WRITE: bool>(&mut self, rows: Rows<'a, T, WRITE>) {
         self.list.fill(rows.0.address, rows.0.pitch, rows.0.allocation, WRITE);
@@ -132,12 +132,12 @@ impl<'a> StoredArguments<'a> {
         self.list.object_later::<H>();
     }
 
-    /// Says which is the first object that is not known yet.
+    /// Fills in the first object that is not known yet.
     pub(crate) fn fill_object<H, const WRITE: bool>(&mut self, object: Object<'a, H, WRITE>) {
         self.list.fill_object(object.0, WRITE);
     }
 
-    /// Parameters so far.
+    /// The number of parameters so far.
     pub(crate) fn count(&self) -> usize {
         self.list.count()
     }
@@ -147,7 +147,7 @@ impl<'a> StoredArguments<'a> {
         self.list.name_from(name, first);
     }
 
-    /// Sets the pointers to the values: only now do they stay where they are.
+    /// Sets the pointers to the values, which no longer move from now until the launch.
     #[inline(always)]
     fn point(&mut self) {
         if !self.words.is_here() || !self.list.is_here() {
@@ -189,10 +189,12 @@ impl<'a> StoredArguments<'a> {
     ) -> Result<(), Error> {
         self.point();
         if self.list.is_labelled() {
-            // SAFETY: 1: the caller's duty 1; `point` has set each pointer that was not: to a value of its type here.
+            // SAFETY: 1: the caller's duty 1; `point` has set each pointer that was missing, to a value of the right
+            // type stored here.
             return unsafe { launch_with_objects(kernel, stream, config, attributes, &self.list) };
         }
-        // SAFETY: 1: the caller's duty 1; `point` has set each pointer that was not: to a value of its type here.
+        // SAFETY: 1: the caller's duty 1; `point` has set each pointer that was missing, to a value of the right type
+        // stored here.
         unsafe { submit_given(BorrowedHandle::new(kernel), stream, config, &[], attributes, &self.list) }
     }
 }

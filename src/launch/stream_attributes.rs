@@ -1,4 +1,4 @@
-//! Attributes of streams, in the types of launch attributes: what a stream has, every launch on it starts from.
+//! Attributes of streams, with the types of launch attributes: they are the defaults of every launch on the stream.
 
 #![allow(unsafe_code)] // Calls of the driver with live streams; reading the union member that the id names.
 
@@ -10,7 +10,7 @@ use super::attributes::{
 use crate::driver::CudaStream;
 use crate::error::{AttributeError, Error, ErrorKind};
 
-/// What messages call a stream where they name the kernel of a launch.
+/// The word for a stream in messages that otherwise name the kernel of a launch.
 const STREAM: &str = "the stream";
 
 impl CudaStream {

@@ -1,8 +1,8 @@
 //! The one place that calls `cuLaunchKernelEx`.
 //!
-//! A warm launch, whose argument types and kinds of attributes were checked for the kernel before, takes a few comparisons and the call. Everything
-//! else, such as a first launch, an event in an attribute, an error, goes through [`examined`], which reports what is wrong if something
-//! is.
+//! A warm launch, whose argument types and kinds of attributes were checked for the kernel before, takes a few comparisons and the call.
+//! Everything else, such as a first launch, an event in an attribute, or an error, goes through [`examined`], which reports anything that
+//! is wrong.
 
 #![allow(unsafe_code)] // The call itself; its caller vouches for what cannot be checked.
 
@@ -25,17 +25,17 @@ use crate::error::Error;
 use crate::ordering::Submission;
 use crate::trace;
 
-/// More than there are attributes, so that each can be given once.
+/// More than the number of existing attributes, so that each can be given once.
 pub(super) const MAX_ATTRIBUTES: usize = 24;
 
-/// How many of them a launch can have without being examined each time.
+/// The number of attributes that a warm launch can have; a launch with more is examined each time.
 const WARM_ATTRIBUTES: usize = 4;
 
 /// A launch without the types of its arguments.
 pub(super) struct Request<'a> {
     pub(super) kernel: &'a Kernel,
     pub(super) stream: &'a CudaStream,
-    /// Dimensions, shared memory and stream; the attributes are beside it.
+    /// Dimensions, shared memory and stream, without the attributes, which are in the fields below.
     pub(super) config: &'a CUlaunchConfig,
     /// The attributes set by fields of the macro.
     pub(super) fields: &'a [Attribute<'a>],
@@ -105,14 +105,15 @@ pub(super) unsafe fn submit_given<'l, G: LaunchArguments<'l>>(
     attributes: &[Attribute<'_>],
     given: G,
 ) -> Result<(), Error> {
-    // Read once, and so kept over the call in a register.
+    // Read once, so that it stays in a register across the call.
     let lent = BorrowedHandle::new(stream);
     let queue = lent.get().queue();
     let mut packet = given.packet();
     let params = G::kernel_params(&mut packet);
-    // What is looked at from here on holds until the launch is finished. Nothing unwinds before that, or before a `Submission` has it.
+    // What is read from here on stays valid until the launch is finished. Nothing unwinds before then, or before a `Submission` owns
+    // the announcement.
     let number = queue.announce(kernel.kernel().number);
-    // Memory that is ready is of the stream's context, and so is the kernel where the arguments are warm for both.
+    // Memory that is ready belongs to the stream's context, and `is_warm` says that the kernel does, too.
     let memory = given.memory();
     let ready = memory.is_ready(|| queue.key());
     let mut warm = Warm { raw: config.raw_without(queue), kernel, memory };
@@ -126,10 +127,11 @@ pub(super) unsafe fn submit_given<'l, G: LaunchArguments<'l>>(
         if count != 0 {
             (warm.raw.attrs, warm.raw.numAttrs) = (copies.as_mut_ptr().cast(), count);
         }
-        // SAFETY: `launch` is a function of the driver that the kernel's context keeps; the kernel is loaded (duty 1); the stream lives as
-        // long as its handle (`StreamInner`), and is of the kernel's context, as `is_warm` says; `warm` begins with the configuration
-        // (`repr(C)`), within the limits, with `count` attributes of `copies`, which are written; both and the packet, which has what the
-        // parameters need as far as they are known, outlive the call. What the kernel then does is the caller's duty 1.
+        // SAFETY: `launch` is a function of the driver that the kernel's context keeps loaded; the kernel is loaded (duty 1); the stream
+        // lives as long as its handle (`StreamInner`) and belongs to the kernel's context, as `is_warm` checked; `warm` begins with the
+        // configuration (`repr(C)`), which is within the limits and points to the first `count` attributes of `copies`, all written; both
+        // outlive the call, and so does the packet, which matches the parameters as far as they are known. What the kernel then does is
+        // the caller's duty 1.
         let code = unsafe {
             let (launch, raw) = (kernel.launch, kernel.raw);
             launch((&raw const warm).cast(), raw, params, null_mut())
@@ -138,20 +140,20 @@ pub(super) unsafe fn submit_given<'l, G: LaunchArguments<'l>>(
             queue.submissions.finish();
             return Ok(());
         }
-        // Without the lists, which then need not be kept over the call.
+        // Without the lists, so that they need not be kept in registers across the call.
         if count == 0 {
-            // SAFETY: 1: the caller's duty 1; `packet` is still where it was, of these types.
+            // SAFETY: 1: the caller's duty 1; `params` still points to `packet`, whose types these are.
             return unsafe { again(code, lent, &warm, [&[]; 2], given.types(), params) };
         }
-        // SAFETY: 1: the caller's duty 1; `packet` is still where it was, of these types.
+        // SAFETY: 1: the caller's duty 1; `params` still points to `packet`, whose types these are.
         return unsafe { again(code, lent, &warm, [fields, attributes], given.types(), params) };
     }
-    // SAFETY: 1: the caller's duty 1; `packet` is still where it was, of these types, and points to this memory.
+    // SAFETY: 1: the caller's duty 1; `params` still points to `packet`, whose types and memory these are.
     unsafe { slow(lent, &warm, [fields, attributes], given.types(), number, params) }
 }
 
-/// What a launch needs where it is not warm, or the call was refused. It stands beside the configuration, which the driver is given, so
-/// that no registers have to be saved for it.
+/// What a launch needs if it is not warm, or if the driver refuses the call. It is stored next to the configuration, whose address the
+/// driver gets, so that no registers have to be saved for it across the call.
 #[repr(C)]
 struct Warm<K, M> {
     raw: CUlaunchConfig,
@@ -159,10 +161,11 @@ struct Warm<K, M> {
     memory: M,
 }
 
-/// Copies the attributes of a launch that is warm so far, since the driver may write into them, and counts them. `None` if one of them
-/// has to be looked at: none of the others gives anything back.
+/// Copies the attributes of a launch that is warm so far, because the driver may write into them, and returns their number. `None` if
+/// one of them must be examined. The driver returns no result in the attributes that need no examination, so nothing is read back from
+/// the copies.
 ///
-/// Where a launch lists its attributes, little is left of this: the compiler knows their ids.
+/// If the attributes are listed at the call site, the compiler knows their ids and removes most of this code.
 #[inline(always)]
 fn copy_verified(
     kernel: &Kernel,
@@ -216,12 +219,13 @@ unsafe fn once_more(
     types: ParameterTypes<'_>,
     params: *mut *mut c_void,
 ) -> Result<(), Error> {
-    // The latest submission of the stream, unless another thread has made one since: to keep the number over the call costs more
-    // than a list of suspects is worth.
+    // The number of the latest submission of the stream, which is another one if another thread has submitted since. Keeping the
+    // exact number across every call would cost more than an exact list of suspects after a fault is worth.
     let number = request.stream.queue().submissions.announced().wrapping_sub(1);
     let launch = Submission::announced(request.stream, number);
     launch.refused();
-    // No context is current, or one of another driver or device, or one that is gone. The memory is ready, so it is not needed again.
+    // No context is current, or one of another driver or device, or one that was destroyed. The memory is ready, so its list is not
+    // passed again (`Nil`).
     if matches!(
         code,
         CUresult::CUDA_ERROR_INVALID_CONTEXT
@@ -236,7 +240,7 @@ unsafe fn once_more(
     Err(check::refused(code, request))
 }
 
-/// Takes the types as they are, so that a warm launch does not have to lay them out.
+/// Converts `types` here, so that a warm launch does not have to.
 ///
 /// # Safety
 /// 1. The duties of [`submit`]; `params` is the packet, of these types, and the memory of `warm` is what it points to.
@@ -270,7 +274,8 @@ unsafe fn examined(
     memory: &dyn Memory,
     params: *mut *mut c_void,
 ) -> Result<(), Error> {
-    // Until it is submitted: a launch that does not come that far cannot be blamed.
+    // Removed from the list of suspects until it is submitted: a launch that fails before that cannot have caused a
+    // fault.
     launch.refused();
     make_ready(request, types, &mut launch, memory)?;
     request.stream.capture().into_iter().for_each(|capture| keep(capture, request));
@@ -290,9 +295,9 @@ unsafe fn examined(
     let recorded = recordings(request)?;
     let code = trace::launch(kernel, &raw, || {
         let launch = || {
-            // SAFETY: `launch` is a function of the driver that the kernel's context keeps. The caller's duty 1: the kernel is loaded, and
-            // what it does with its arguments. Packet, dimensions and contexts were compared by `make_ready`; the stream lives as long as
-            // its handle (`StreamInner`); the first `count` attributes are written, and `list` outlives the call.
+            // SAFETY: `launch` is a function of the driver that the kernel's context keeps loaded. That the kernel is loaded, and what it
+            // does with its arguments, is the caller's duty 1. `make_ready` checked packet, dimensions and contexts; the stream lives as
+            // long as its handle (`StreamInner`); the first `count` attributes are written, and `list` outlives the call.
             unsafe { (kernel.launch)(&raw, kernel.raw, params, null_mut()) }
         };
         match kernel.context.still_current() {
@@ -312,8 +317,8 @@ unsafe fn examined(
     let Some(capture) = request.stream.capture() else { return Ok(()) };
     let mut report = Report::new(types.iter().count());
     memory.report(&mut report);
-    // SAFETY: 1: the packet of the launch that was just recorded, of these types, which `make_ready` has compared with
-    // the kernel's as far as those are known; the rest is the caller's duty 1.
+    // SAFETY: 1: `params` is the packet of the launch that was just recorded; `make_ready` compared its types with the
+    // kernel's parameters as far as those are known; the rest is the caller's duty 1.
     unsafe { record(capture, request, &raw, params, types.sizes(), report) }
 }
 
@@ -326,7 +331,8 @@ fn recordings<'a>(request: &Request<'a>) -> Result<Vec<Recording<'a>>, Error> {
     Ok(all)
 }
 
-/// Every check, in the order of usefulness of the errors; then the stream waits for work that the launch comes after.
+/// Makes every check, the ones with the most useful errors first; then makes the stream wait for the work that must
+/// come before the launch.
 pub(super) fn make_ready(
     request: &Request<'_>,
     types: ParameterTypes<'_>,
@@ -337,11 +343,12 @@ pub(super) fn make_ready(
     check::arguments(request.kernel, types)?;
     check::contexts(request, memory)?;
     check::dimensions(request)?;
-    // Where it has the turn, the capture stays open until it is submitted. Else the error of the launch is the one to tell, where there is one.
+    // If the submission has the turn, the capture stays open until it is submitted. If it could not get the turn, a capture that is no
+    // longer open is reported first.
     launch.has_turn().or_else(|error| request.stream.capture_is_open("cuLaunchKernelEx").and(Err(error)))?;
     memory.note(launch)?;
-    // After the waits for streams of other contexts, which make those current: the default streams are streams of what is current. Any
-    // other stream says which context it is of.
+    // Only after the waits for streams of other contexts, which make those contexts current: a default stream is that of the current
+    // context. Any other stream identifies its own context.
     match request.stream.is_explicit() {
         true => request.kernel.context.may_call("cuLaunchKernelEx"),
         false => request.kernel.context.bind(),
@@ -366,7 +373,8 @@ impl LaunchConfig {
         }
     }
 
-    /// The same, with the null of the attributes beside the stream: so they are copied together.
+    /// The same, with the null pointer for the attributes taken from next to the stream's handle, so that one load
+    /// copies both.
     #[inline(always)]
     fn raw_without(&self, queue: &StreamQueue) -> CUlaunchConfig {
         CUlaunchConfig { attrs: queue.handle.attributes, ..self.raw(queue.handle.raw) }

@@ -35,7 +35,7 @@ pub(super) unsafe fn submit_timed<'l, G: LaunchArguments<'l>>(
     let context = stream.context();
     let (start, end) = (TimingEvent::new(context, flags)?, TimingEvent::new(context, flags)?);
     let raw = config.raw(stream.raw());
-    // The waits for other streams come before the first event: they are no part of the kernel's time.
+    // The waits for other streams come before the first event, so that they do not count as the kernel's time.
     make_ready(
         &Request { kernel, stream, config: &raw, fields, attributes },
         given.types().into(),

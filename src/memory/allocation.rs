@@ -19,7 +19,7 @@ pub(crate) struct Allocation {
     address: u64,
     context: CudaContext,
     accesses: StreamAccesses,
-    /// Work of this crate may use it that nobody noted here: see [`Allocation::address_taken`].
+    /// Whether work of this crate may use it that is not recorded here: see [`Allocation::address_taken`].
     taken: AtomicBool,
     /// So may any work: see [`Allocation::escape`].
     escaped: AtomicBool,
@@ -72,7 +72,7 @@ impl Allocation {
         context.make(
             "cuMemAlloc",
             || format!("{bytes} bytes for {len} elements"),
-            // SAFETY: `make` made the context current; the place outlives the call.
+            // SAFETY: `make` made the context current; the output outlives the call.
             |driver, address| unsafe { driver.cuMemAlloc(address, bytes) },
             // SAFETY: 1: it was just allocated so, in this context; its address is in this function alone.
             |address| unsafe { Self::new(address, context, Origin::Plain) },
@@ -163,7 +163,7 @@ impl Allocation {
             self.context.may_give_back("cuMemFree").inspect_err(|_| self.leave())?;
         }
         let last = self.last_use()?;
-        // After the waits for single streams, which may last: a capture does not let this one go first for ever.
+        // After the waits for single streams, which may take long: a capture waits only a limited time for this wait.
         let _alone = match &self.origin {
             Origin::Plain => Some(ContextWait::begin(&self.context, "cuMemFree")?),
             _ => None,
@@ -176,7 +176,7 @@ impl Allocation {
                 unsafe { driver.cuMemFree(address) }
             }),
             Origin::Pool(stream, pool) => {
-                // Not moved: what is left may be the last handle of its own stream, whose end may unwind, and this is not freed yet.
+                // Borrowed, not moved: it may be the last handle of its stream, whose drop may unwind before the memory is freed.
                 let stream = last.as_ref().unwrap_or(&stream);
                 let (address, asked) = (self.address, || format!("{:#x}", self.address));
                 // SAFETY: this value owned the allocation, and frees it once, as above. `last_use` found a stream that
@@ -184,7 +184,7 @@ impl Allocation {
                 // or else it has waited for the context. The stream lives as long as `stream` (`StreamInner`).
                 let free = |driver: &Driver| unsafe { driver.cuMemFreeAsync(address, stream.raw()) };
                 stream.free("cuMemFreeAsync", asked, free)?;
-                // Before that the pool must not go, and its end waits for its own context alone.
+                // The pool must not be destroyed before that, and destroying it waits only for its own context.
                 if let Some(pool) = pool
                     && !pool.context().is_same(stream.context())
                 {
@@ -198,14 +198,14 @@ impl Allocation {
                 Ok(())
             }
             Origin::Foreign(owner) => {
-                // No work uses it any more: it ended, or a fault ended all.
+                // No work uses it any more: the work is done, or a fault ended it.
                 drop(owner);
                 self.context.faulted()
             }
         }
     }
 
-    /// What is left of a variable where its module must not be unloaded now: the next handle goes on from there.
+    /// Stores the accesses of a variable whose module must not be unloaded now; the next handle continues from there.
     fn leave(&mut self) {
         if let Origin::Variable(module) = &self.origin
             && !self.accesses.has_strangers(&self.context)
@@ -267,7 +267,7 @@ impl Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        // Work may still use what is left.
+        // Work may still be using the rest.
         end_or_try_again(self, Self::release, |rest| rest.is_owned().then(|| rest.take()));
     }
 }

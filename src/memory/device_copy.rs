@@ -13,11 +13,11 @@ use crate::driver::Kind;
 /// Implemented for numbers, arrays, `half` floats (feature `half`), tensor maps, and device pointers. For a `repr(C)`
 /// struct of such fields write `#[derive(Clone, Copy, DeviceCopy)]`.
 ///
-/// `bool`, `char` and enums are excluded: what a kernel writes need not be one of their values. Pass one with
-/// `byval(x)`, and keep them in buffers as `u8` or `u32`. `NonZero` numbers are excluded for the same reason, and so is
-/// `MaybeUninit`: a copy to the host would treat uninitialised bytes as initialised. Tuples are excluded because Rust
-/// may reorder their fields, so that a kernel would read the wrong ones: use arrays, or a `repr(C)` struct. References
-/// and host pointers are excluded because the device cannot follow them.
+/// `bool`, `char` and enums are excluded because a kernel may write bits that are not one of their values. Pass one
+/// with `byval(x)`, and keep them in buffers as `u8` or `u32`. `NonZero` numbers are excluded for the same reason, and
+/// so is `MaybeUninit`: a copy to the host would treat uninitialised bytes as initialised. Tuples are excluded because
+/// Rust may reorder their fields, so that a kernel would read the wrong ones: use arrays, or a `repr(C)` struct.
+/// References and host pointers are excluded because the device cannot dereference them.
 ///
 /// For types from other crates that are `bytemuck::Pod`, use `Plain<T>` (feature `bytemuck`).
 ///

@@ -184,7 +184,7 @@ impl<T: FillElement> DeviceViewMut<'_, T> {
         work.writes(self.allocation())?;
         let (word, target, count) = (Word::of(value), self.base(), self.len());
         let asked = || format!("{count} elements of {} bytes", word.size());
-        // SAFETY: 1: the view has `count` elements of the word's size, of the stream's context, as was compared, which `call` makes current;
+        // SAFETY: 1: the view has `count` elements of the word's size, of the stream's context, as was checked, which `call` makes current;
         // they are freed and used again after this write, as it is noted; the stream lives as long as its handle (`StreamInner`).
         work.call(word.name(), asked, |driver| unsafe { word.fill(driver, target, count, stream.raw()) })
     }

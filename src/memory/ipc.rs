@@ -44,7 +44,7 @@ impl IpcMemoryHandle {
     #[doc(alias = "cuIpcGetMemHandle")]
     pub fn of<T: DeviceCopy>(buffer: &DeviceBuffer<T>) -> Result<Self, Error> {
         let mut raw = CUipcMemHandle { reserved: [0; 64] };
-        // Another process uses it: nobody here knows until when.
+        // Another process uses it, for a time that is unknown here.
         let address = buffer.cu_deviceptr();
         buffer.context().call(
             "cuIpcGetMemHandle",
@@ -77,7 +77,7 @@ impl IpcMemoryHandle {
         let owner = context.make(
             "cuIpcOpenMemHandle",
             || format!("{len} elements"),
-            // SAFETY: `make` made the context current; the place outlives the call; the handle is 64 bytes by value, and what is no handle
+            // SAFETY: `make` made the context current; the output outlives the call; the handle is 64 bytes by value, and what is no handle
             // is an error of the driver.
             |driver, address| unsafe { driver.cuIpcOpenMemHandle(address, self.raw, flags) },
             |address| Opened { address, context: context.clone() },

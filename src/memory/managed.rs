@@ -91,7 +91,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
             let allocation = context.make(
                 "cuMemAllocManaged",
                 || format!("{bytes} bytes for {len} elements, {attach:?}"),
-                // SAFETY: `make` made the context current; the place outlives the call.
+                // SAFETY: `make` made the context current; the output outlives the call.
                 |driver, address| unsafe { driver.cuMemAllocManaged(address, bytes, attach.to_raw()) },
                 // SAFETY: 1: it was just allocated, in this context, to be freed by `cuMemFree`; its address is in this function alone.
                 |address| unsafe { Allocation::new(address, context, Origin::Plain) },
@@ -327,7 +327,7 @@ impl<T: DeviceCopy> ManagedBuffer<T> {
         let mut work = Submission::on(stream);
         work.writes(&self.allocation)?;
         // SAFETY: `address` starts this buffer's managed memory, which is freed after this use of it, as `work` has noted it; 0 stands for
-        // all of it. The stream lives as long as its handle (`StreamInner`), and is of the same context, as was compared.
+        // all of it. The stream lives as long as its handle (`StreamInner`), and is of the same context, as was checked.
         work.call(
             "cuStreamAttachMemAsync",
             || format!("{attach:?}"),

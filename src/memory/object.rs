@@ -80,7 +80,7 @@ pub(crate) struct Used {
     reach: Reach,
     /// Whether safe code of the host may have a reference into it while kernels run.
     host: bool,
-    /// Whether the object's handle was given out: work may use it that nobody noted.
+    /// Whether the object's handle was handed out: work may use it that is not recorded.
     escaped: AtomicBool,
 }
 
@@ -101,7 +101,7 @@ impl Used {
         Self::new(Some(resource), context, Reach::Addresses(addresses))
     }
 
-    /// The same of memory that the host may see, too.
+    /// The same for memory that the host may access, too.
     pub(super) fn seen_by_host(self, host: bool) -> Self {
         Self { host, ..self }
     }
@@ -149,7 +149,7 @@ impl Used {
         work.accesses(resource.accesses(), written, || resource.clone())
     }
 
-    /// The object's handle, a number, is given out: work may use it that nobody notes.
+    /// Records that the object's handle, a number, is handed out: work may use it that is not recorded.
     #[inline]
     pub(super) fn escape(&self) {
         // Nothing is written where each launch takes the number.
@@ -159,8 +159,8 @@ impl Used {
         }
     }
 
-    /// Waits on the host before the object is destroyed: for the streams that used what is behind it, as whoever uses the object does; or
-    /// for all work in the context, where some may use it that nobody noted, or if the driver refuses less.
+    /// Waits on the host before the object is destroyed: for the streams that used the memory behind it, which include those that used
+    /// the object; or for all work in the context, if unrecorded work may use it or the driver refuses to wait for less.
     pub(super) fn end(&self) -> Result<(), Error> {
         match &self.resource {
             Some(resource) if !self.escaped.load(Ordering::Relaxed) => {

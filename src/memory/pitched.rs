@@ -89,7 +89,7 @@ pub struct PitchedBuffer<T: DeviceCopy> {
     of: PhantomData<T>,
 }
 
-/// References to what a kernel is told of rows.
+/// References to what is passed to a kernel for pitched rows.
 #[derive(Debug)]
 pub(crate) struct RowParts<'a, T: DeviceCopy> {
     pub(crate) address: &'a u64,
@@ -230,7 +230,7 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
     /// # Errors
     /// The stream belongs to another context, or any error returned by the driver.
     pub fn to_host_vec(&self, stream: &CudaStream) -> Result<Vec<T>, Error> {
-        // SAFETY: every bit pattern is a `T` (`DeviceCopy` 1), and that includes all zeros.
+        // SAFETY: every bit pattern is a valid `T` (`DeviceCopy` 1), including all zeros.
         let mut host = vec![unsafe { std::mem::zeroed() }; self.len()];
         self.copy_to_host(stream, &mut host)?;
         Ok(host)
@@ -264,7 +264,7 @@ impl<T: DeviceCopy> PitchedBuffer<T> {
             work.writes(&self.allocation)?;
         }
         let rows = Rows { target: self.address, pitch: self.pitch, width: self.width, height: self.height };
-        // SAFETY: 1: the rows are this value's own, of the stream's context, as was compared, with `width` elements of
+        // SAFETY: 1: the rows are this value's own, of the stream's context, as was checked, with `width` elements of
         // the word's size in each; the driver aligns rows to more than a word. `work` has just noted that it writes
         // them, if there are any.
         unsafe { fill_rows(work, rows, Word::of(value)) }

@@ -65,7 +65,7 @@ impl Registration {
         context.make(
             "cuMemHostRegister",
             || format!("{bytes} bytes at {start:p}, flags {flags:?}"),
-            // SAFETY: so many bytes are there until `Drop` unregisters them, by the caller's duty 1; the driver checks the flags.
+            // SAFETY: the `bytes` bytes exist until `Drop` unregisters them, by the caller's duty 1; the driver checks the flags.
             |driver, ()| unsafe { driver.cuMemHostRegister(start, bytes, flags.bits()) },
             |()| Self { start, context: context.clone() },
         )
@@ -73,7 +73,7 @@ impl Registration {
 }
 
 impl Registration {
-    /// Unregisters the memory, without a span: that its owner has it back must not depend on who listens.
+    /// Unregisters the memory, without a span: returning it to its owner must not depend on a `tracing` subscriber.
     fn end(&mut self) -> Result<(), Error> {
         let call = "cuMemHostUnregister";
         let start = std::mem::replace(&mut self.start, std::ptr::null_mut());
@@ -90,7 +90,7 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // Nobody can be told here; the end of a loan tells.
+        // `drop` cannot report the error; the end of a loan does.
         let _ = self.end();
     }
 }
@@ -200,11 +200,11 @@ impl CudaContext {
     }
 }
 
-/// Borrowed memory while it is registered: the end waits, also where the scope unwinds.
+/// Borrowed memory while it is registered: dropping this waits, even if the scope unwinds.
 ///
-/// The borrow cannot outlast this value, so there is nothing to park and no owner to forget: whoever waits has to succeed, and does
-/// so for each stream, also beside captures (`StreamAccesses::end_of_loan`). Where the driver refuses every way to wait, to unregister
-/// the memory is what remains: pages that a driver has let go of are not reached by its device.
+/// The borrow ends with this value, so nothing can be parked or leaked instead: the wait must succeed, and does so for each stream,
+/// even during captures (`StreamAccesses::end_of_loan`). If the driver refuses every way to wait, the only thing left is to unregister
+/// the memory: the device cannot access pages that the driver has released.
 struct Loan(Arc<Allocation>, Option<Registration>);
 
 impl Loan {

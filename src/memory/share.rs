@@ -14,7 +14,7 @@ use super::pool::MemoryPool;
 use crate::driver::{CudaContext, CudaStream};
 use crate::error::{Error, failed};
 
-/// What the driver writes a handle into: large enough for every kind.
+/// The buffer into which the driver writes a handle: large enough for every kind.
 #[repr(C, align(8))]
 pub(super) struct HandleBytes(pub(super) [u8; 64]);
 
@@ -30,7 +30,7 @@ impl HandleBytes {
     /// The handle of that kind which the driver wrote.
     ///
     /// # Safety
-    /// 1. The driver wrote a handle of this one kind, which nobody else owns.
+    /// 1. The driver wrote a handle of this one kind, which has no other owner.
     pub(super) unsafe fn take(self, kind: OsHandleKinds) -> Option<OsHandle> {
         let [a, b, c, d, e, f, g, h, ..] = self.0;
         let pointer = usize::from_ne_bytes([a, b, c, d, e, f, g, h]);
@@ -39,7 +39,7 @@ impl HandleBytes {
             #[cfg(unix)]
             OsHandleKinds::FILE_DESCRIPTOR => {
                 use std::os::fd::{FromRawFd, OwnedFd};
-                // SAFETY: the descriptor is open and nobody else's, by the caller's duty 1.
+                // SAFETY: the descriptor is open and has no other owner, by the caller's duty 1.
                 OsHandle::FileDescriptor(unsafe { OwnedFd::from_raw_fd(i32::from_ne_bytes([a, b, c, d])) })
             }
             OsHandleKinds::WIN32 => OsHandle::Win32(pointer),
@@ -84,7 +84,7 @@ impl MemoryPool {
         let handle = self.context().make(
             "cuMemPoolExportToShareableHandle",
             || format!("{kind:?}"),
-            // SAFETY: the pool lives as long as this handle (`PoolInner::raw`); the place outlives the call, and has room for the largest
+            // SAFETY: the pool lives as long as this handle (`PoolInner::raw`); the output outlives the call, and has room for the largest
             // kind of handle, 64 bytes at a multiple of 8.
             |driver, bytes: &mut HandleBytes| unsafe {
                 driver.cuMemPoolExportToShareableHandle((&raw mut *bytes).cast(), self.raw(), raw, 0)
@@ -137,7 +137,7 @@ impl MemoryPool {
     pub fn export_buffer<T: DeviceCopy>(&self, buffer: &DeviceBuffer<T>) -> Result<[u8; 64], Error> {
         let mut data = CUmemPoolPtrExportData { reserved: [0; 64] };
         self.context().same_driver(buffer.context(), "the buffer", "the pool")?;
-        // Another process uses it: nobody here knows until when.
+        // Another process uses it, for a time that is unknown here.
         let address = buffer.cu_deviceptr();
         self.context().call(
             "cuMemPoolExportPointer",
@@ -176,7 +176,7 @@ impl MemoryPool {
             // duty 1; both places outlive the call.
             |driver, address| unsafe { driver.cuMemPoolImportPointer(address, self.raw(), &mut data) },
             // SAFETY: 1: the memory was just opened, is freed in stream order, and its address is in this function alone, with the pool that
-            // it comes from, on a stream of the same driver, as was compared.
+            // it comes from, on a stream of the same driver, as was checked.
             |address| unsafe { Allocation::new(address, stream.context(), origin) },
         )?;
         let address = allocation.address();

@@ -13,7 +13,7 @@ pub struct All<Op>(Vec<Op>);
 
 /// Runs all of them concurrently, as [`zip`](super::zip()) does; returns the outputs in the order of the operations.
 ///
-/// The streams are those of the chain's policy: with a pool of 4, each operation follows the one four places before it, on the same stream.
+/// The streams are those of the chain's policy: with a pool of 4 streams, the fifth operation runs on the stream of the first, after it.
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, all, value, zeroed};
@@ -33,9 +33,9 @@ impl<Op: DeviceOperation> DeviceOperation for All<Op> {
         let Some(last) = self.0.pop() else { return Ok(outputs) };
         let mut branches = cx.branches();
         for op in self.0 {
-            // SAFETY: 1: the caller's duty 1, as this operation borrows what its parts do; the branch is joined to the
-            // stream of `cx`, or waited for, before whoever runs the chain waits for that: by `join`, or, after an
-            // error or a panic, by the drop of `branches`.
+            // SAFETY: 1: the caller's duty 1, as this operation borrows what its parts do; before the caller waits for
+            // the stream of `cx`, the branch is joined to it or waited for: by `join`, or, after an error or a panic,
+            // by the drop of `branches`.
             outputs.push(branches.branch(|cx| unsafe { op.execute(cx) })?);
         }
         // SAFETY: 1: the caller's duty 1, as this operation borrows what its parts do.

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
-/// Wakes a thread that is parked. It may be so more than once, one inside the other, and a thread has but one token: each wait
-/// remembers its own wake.
+/// Wakes a parked thread. Calls of `block_on` may be nested, and a thread has only one park token, so each wait keeps its own
+/// flag.
 struct Unpark {
     thread: Thread,
     woken: AtomicBool,

@@ -1,4 +1,4 @@
-//! Operations after each other, on one stream.
+//! Operations that run one after another, on one stream.
 
 #![allow(unsafe_code)] // Implements and forwards `execute`.
 
@@ -80,9 +80,9 @@ where
     type Output = Next::Output;
 
     unsafe fn execute(self, cx: &ExecutionContext) -> Result<Next::Output, Error> {
-        // SAFETY: 1: the caller's duty 1, as this operation borrows what `op` and `f` do: `f` makes the next one of what it has itself and
-        // of the output of `op`, so that this borrows no more than the two. Nothing of `cx` is in it, as its type is the same for every
-        // borrow of that.
+        // SAFETY: 1: the caller's duty 1, as this operation borrows what `op` and `f` do: `f` creates the next operation from its own
+        // captures and the output of `op`, so that one borrows no more than the two. It cannot borrow from `cx`, because its type does not
+        // depend on the lifetime of that reference.
         unsafe {
             let output = self.op.execute(cx)?;
             (self.f)(cx, output).execute(cx)

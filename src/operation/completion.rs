@@ -1,11 +1,12 @@
-//! How a future learns that its work is done. No driver call, no time, and nothing else of this crate, so that
-//! loom can try the orders of events: `tests/loom` includes this file with loom's types as `super::sync`.
+//! How a future learns that its work is done. Uses no driver call, no clock, and nothing else of this crate, so that
+//! loom can explore the interleavings: `tests/loom` includes this file with loom's types as `super::sync`.
 //!
-//! A future has a [`Claim`] to a [`Slot`], which it shares with the table of what is in flight. The slot holds the output. A claim
-//! that ends while the work runs leaves the output to the worker, which gets it back when the work is done
-//! ([`Complete::complete`]); later the claim drops it. Which of the two is decided under the lock of the slot, so that nothing of
-//! a user ends with a share of a slot, on whatever thread that is. A future that is forgotten is a claim that does not end.
-//! Entries go to one worker (`src/driver/table.rs`). No lock is held while foreign code runs: wakers, drops, marks.
+//! A future has a [`Claim`] to a [`Slot`], which it shares with the table of work in flight. The slot holds the output. If the
+//! claim is dropped while the work runs, the output stays for the worker, which takes it when the work is done
+//! ([`Complete::complete`]); if the claim is dropped after that, the claim drops the output. Which of the two applies is decided
+//! under the lock of the slot, so a user's value is never dropped as part of the last reference to a slot, on an arbitrary thread.
+//! A forgotten future is a claim that is never dropped. Entries go to one worker (`src/driver/table.rs`). No lock is held while
+//! foreign code runs: wakers, drops, marks.
 
 use std::any::Any;
 use std::ops::Range;
@@ -16,28 +17,28 @@ use super::sync::{Arc, Mutex, MutexGuard, PoisonError, drop_quietly};
 
 /// A point in the work of a device.
 pub(super) trait Mark: Send {
-    /// What may be wrong.
+    /// The error of asking.
     type Error: Send;
 
-    /// Whether the work has come to it. An error is told to whoever waits; it ends the wait.
+    /// Whether the work has reached it. An error is passed to the waiting future and ends the wait.
     fn is_done(&self) -> Result<bool, Self::Error>;
 }
 
-/// What nobody wants any more.
+/// A value that no future will take any more.
 pub(super) type Discarded = Box<dyn Any + Send>;
 
 /// What happens at a mark.
 pub(super) trait Complete<E>: Send + Sync {
-    /// The work is done, or nobody can tell any more. Gives back the output that nobody wants: the caller drops it, where its end
-    /// may take its time.
+    /// The work is done, or the driver can no longer tell. Returns the output if no future will take it: the caller drops it
+    /// where a slow `Drop` does no harm.
     #[must_use = "it may be of a user, whose `Drop` may do anything"]
     fn complete(&self, result: Result<(), E>) -> Option<Discarded>;
 
-    /// Whoever waits was promised an end by now.
+    /// The deadline of the waiting future has passed.
     fn expire(&self);
 }
 
-/// The output of work that is under way, and whoever waits for it.
+/// The output of work in flight, and the waker of the future that waits for it.
 pub(super) struct Slot<T, E>(Mutex<State<T, E>>);
 
 struct State<T, E> {
@@ -48,9 +49,9 @@ struct State<T, E> {
 
 enum Progress<E> {
     Running,
-    /// No future waits any more; the output is kept until the work is done.
+    /// The future was dropped; the output is kept until the work is done.
     Abandoned,
-    /// Like that, and the waiting future learns that the time is up.
+    /// The output is kept likewise, and the waiting future gets the error that its time is up.
     Expired,
     Done,
     Failed(E),
@@ -70,7 +71,8 @@ impl<T, E> Slot<T, E> {
         Self(Mutex::new(State { progress: Progress::Running, output: Some(output), waker: None }))
     }
 
-    /// Clones and drops of wakers are foreign code, which may panic: nothing is locked meanwhile, and no output is in hand.
+    /// Cloning and dropping wakers is foreign code that may panic: no lock is held meanwhile, and no output has been taken
+    /// out of the slot.
     fn poll(&self, waker: &Waker) -> Poll<Result<T, Ended<E>>> {
         let end = locked(&self.0).end();
         if let Some(end) = end {
@@ -79,11 +81,11 @@ impl<T, E> Slot<T, E> {
         let mut waits = Some(waker.clone());
         let is_registered = locked(&self.0).register(&mut waits);
         drop(waits);
-        // What is over stays so.
+        // Once the work is done, it stays so.
         if is_registered { Poll::Pending } else { self.poll(waker) }
     }
 
-    /// The claim ends. While the work runs, the output stays for the worker; else it ends here.
+    /// Ends the claim. While the work runs, the output stays for the worker; otherwise it is dropped here.
     fn abandon(&self) {
         let mut state = locked(&self.0);
         let waker = state.waker.take();
@@ -96,7 +98,7 @@ impl<T, E> Slot<T, E> {
             Progress::Done | Progress::Failed(_) | Progress::Taken => state.output.take(),
         };
         drop(state);
-        // Several futures may end one after the other, or because something else has panicked: a second panic would be the process's end.
+        // Several futures may be dropped in a row, or during another panic; a second panic would abort the process.
         drop_quietly(waker);
         drop(output);
     }
@@ -116,7 +118,7 @@ impl<T, E> State<T, E> {
             }
             Progress::Done => Some(self.output.take().ok_or(Ended::Taken)),
             Progress::Failed(error) => Some(Err(Ended::Failed(error))),
-            // There is one claim, which has not ended.
+            // Unreachable: there is only one claim, and it still exists.
             Progress::Abandoned | Progress::Taken => Some(Err(Ended::Taken)),
         }
     }
@@ -160,7 +162,7 @@ impl<T: Send + 'static, E: Send> Complete<E> for Slot<T, E> {
     }
 }
 
-/// Wakes whoever waits, outside the lock.
+/// Wakes the waiting future, outside the lock.
 fn wake<T, E>(mut state: MutexGuard<'_, State<T, E>>) {
     let waker = state.waker.take();
     drop(state);
@@ -173,12 +175,12 @@ fn wake<T, E>(mut state: MutexGuard<'_, State<T, E>>) {
 pub(super) struct Claim<T, E>(Arc<Slot<T, E>>);
 
 impl<T, E> Claim<T, E> {
-    /// To the output of work that is under way: [`slot`](Self::slot) is to be completed.
+    /// A claim to the output of work in flight: the caller must have [`slot`](Self::slot) completed.
     pub(super) fn new(output: T) -> Self {
         Self(Arc::new(Slot::new(output)))
     }
 
-    /// What is to be completed.
+    /// The slot to be completed.
     pub(super) fn slot(&self) -> &Arc<Slot<T, E>> {
         &self.0
     }
@@ -197,19 +199,19 @@ impl<T, E> Drop for Claim<T, E> {
 
 /// Work in flight.
 pub(super) struct Entry<M: Mark> {
-    /// What tells its stream from others: of one queue, the marks are come to in the order of their records.
+    /// Identifies its stream: the marks of one queue are reached in the order in which they were recorded.
     pub(super) queue: usize,
     pub(super) mark: M,
-    /// The mark was recorded between these two moments, of a clock that counts the records of all threads.
+    /// The mark was recorded between these two times, on a clock that counts the records of all threads.
     pub(super) record: Range<u64>,
     pub(super) slot: Arc<dyn Complete<M::Error>>,
     /// When the wait began.
     pub(super) since: Instant,
-    /// When whoever waits is told that it took too long.
+    /// When the waiting future is told that its time is up.
     pub(super) deadline: Option<Instant>,
 }
 
-// Nothing panics while one of these locks is held, and every state behind them is whole.
+// Nothing panics while one of these locks is held, and every intermediate state is valid.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -25,7 +25,7 @@ pub(super) enum Source {
     Stream(CudaStream),
 }
 
-/// Something that work uses and that does not order itself.
+/// A value that work uses and that is not ordered automatically.
 pub(super) type Kept = Box<dyn Any + Send>;
 
 /// The context in which a chain of operations runs. It provides the chain's stream, which is chosen on the first request: a chain that
@@ -42,15 +42,15 @@ pub struct ExecutionContext {
     source: Source,
     /// Whether the chain uses the only stream of its source.
     fixed: Cell<bool>,
-    /// Otherwise the one that it was given.
+    /// Otherwise, the stream that was chosen for it.
     stream: OnceCell<CudaStream>,
     /// The point in the parent chain at which this branch began: its first work waits for it.
     before: Option<CudaStream>,
-    /// How many [`Branches`] it has had.
+    /// The number of [`Branches`] created so far.
     forked: Cell<u32>,
-    /// Whether the chain began on a stream of a capture that was over: then nothing was recorded.
+    /// Whether the chain began on a stream of a capture that had already ended: nothing was recorded then.
     late: bool,
-    /// Few chains need any of it.
+    /// Allocated on demand, because few chains need any of it.
     rest: OnceCell<Box<ChainEnd>>,
 }
 
@@ -58,8 +58,8 @@ pub struct ExecutionContext {
 #[derive(Default)]
 struct ChainEnd {
     kept: RefCell<Vec<Kept>>,
-    /// Streams of branches that have ended and were not joined, with the number of their [`Branches`]. They are here, so that a
-    /// forgotten `Branches` does not lose any of them.
+    /// Streams of branches that have ended and were not joined, with the number of their [`Branches`]. They are stored here so
+    /// that a forgotten `Branches` does not lose them.
     open: RefCell<Vec<(u32, CudaStream)>>,
 }
 
@@ -114,7 +114,7 @@ impl ExecutionContext {
             return Ok(stream);
         }
         let stream = match &self.before {
-            // Whatever the policy says: only forks of a capture can be joined to it.
+            // Regardless of the policy: only forks of a captured stream can be joined to it.
             Some(before) if before.capture().is_some() => before.fork()?,
             Some(before) => {
                 let stream = self.source.next_stream()?;
@@ -149,8 +149,9 @@ impl ExecutionContext {
         self.context().map(CudaContext::ordinal)
     }
 
-    /// Keeps `what` alive until all work of this chain is done, including work that is submitted later; then it is dropped,
-    /// perhaps on a thread of this crate, which drops such values one after another: a `Drop` that blocks delays the others.
+    /// Keeps `what` alive until all work of this chain is done, including work that is submitted later. It is then dropped,
+    /// possibly on a thread of this crate that drops such values one after another, so a `Drop` that blocks delays the
+    /// others.
     ///
     /// For values that the work uses and that are not ordered in another way, such as host memory. If the driver can no longer tell when the
     /// work is done, it is never dropped.
@@ -181,7 +182,7 @@ impl ExecutionContext {
         self.rest.get_or_init(Box::default)
     }
 
-    /// The stream, if it was asked for.
+    /// The stream, if it was requested before.
     #[inline]
     pub(super) fn used_stream(&self) -> Option<&CudaStream> {
         match &self.source {
@@ -190,7 +191,7 @@ impl ExecutionContext {
         }
     }
 
-    /// The stream of the chain; one that has none goes on with `other`, unless it is to run on a certain one.
+    /// The stream of the chain; a chain without one continues on `other`, unless its source names a particular stream.
     fn stream_or(&self, other: &CudaStream) -> &CudaStream {
         match (&self.source, &self.before, self.used_stream()) {
             (_, _, Some(stream)) => stream,
@@ -213,8 +214,8 @@ impl ExecutionContext {
         self.rest.get().map(|rest| rest.kept.take()).unwrap_or_default()
     }
 
-    /// Leaves with the capture what its work needs. Nobody keeps it where the capture is over: it ends here if nothing of the chain was
-    /// recorded, and stays for ever where that is not known.
+    /// Passes what the work needs to the capture, which keeps it. If the capture has already ended, it is dropped here if nothing of
+    /// the chain was recorded, and leaked if that is not known.
     #[cold]
     pub(super) fn leave_kept(&self, capture: &Capture) {
         let kept: Vec<Keep> = self.take_kept().into_iter().map(shareable).collect();
@@ -224,12 +225,12 @@ impl ExecutionContext {
         }
     }
 
-    /// Makes the chain's stream wait for all branches that have not been joined: those whose [`Branches`] was forgotten. Whoever
-    /// ends a chain calls it first, and waits for the chain's stream then.
+    /// Makes the chain's stream wait for all branches that have not been joined: those whose [`Branches`] was forgotten. To be
+    /// called at the end of a chain, before waiting for the chain's stream.
     #[inline]
     pub(super) fn join_forgotten(&self) {
         if let Some(rest) = self.rest.get() {
-            // Told nobody: the host has waited where it fails.
+            // The error is not reported: if the join fails, the host has waited.
             let _ = self.join_all(rest.open.take());
         }
     }
@@ -255,7 +256,8 @@ impl ExecutionContext {
         streams.fold(true, |done, stream| stream.wait_untraced() & done)
     }
 
-    /// Runs `work` in a chain of its own whose streams come from `source`, between what this chain was given and what follows.
+    /// Runs `work` in a chain of its own whose streams come from `source`, after the earlier work of this chain and before the
+    /// later.
     pub(super) fn elsewhere<R>(&self, source: Source, work: impl FnOnce(&Self) -> R) -> Result<R, Error> {
         let mut branches = self.branches();
         let result = branches.run(source, work);
@@ -265,9 +267,9 @@ impl ExecutionContext {
 
 /// Parts of the work of a chain that run concurrently, each on its own stream from the chain's policy.
 ///
-/// Work of a branch comes after earlier work of the chain; work that the chain submits after
-/// [`join`](Branches::join), or after this value is dropped, comes after all branches; if the value is forgotten, only the end
-/// of the chain does. Only branches that use a stream cost anything: an event and a wait at each end.
+/// Work of a branch comes after earlier work of the chain; work that the chain submits after [`join`](Branches::join), or
+/// after this value is dropped, comes after all branches. If this value is forgotten, only the end of the chain waits for
+/// them. Only branches that use a stream cost anything: an event and a wait at each end.
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, value, with_context};
@@ -285,9 +287,9 @@ impl ExecutionContext {
 #[must_use = "branches are joined when this is dropped"]
 pub struct Branches<'a> {
     parent: &'a ExecutionContext,
-    /// Which of the chain's.
+    /// Its number among those of the chain.
     number: u32,
-    /// Borrowed, so that a value that is forgotten keeps no stream.
+    /// Borrowed, so that a forgotten value does not keep a stream alive.
     before: Option<&'a CudaStream>,
 }
 
@@ -303,7 +305,8 @@ impl Branches<'_> {
         let cx = ExecutionContext { source, fixed, stream, before, forked, late, rest };
         let branch = Branch { cx, parent: self.parent, number: self.number };
         let result = work(&branch.cx);
-        // Not where this function returns: Rust loses a result that is there when what is dropped after it unwinds.
+        // Dropped here and not at the end of the function: if a drop unwinds after the return value was computed, Rust
+        // leaks that value.
         drop(branch);
         result
     }
@@ -311,7 +314,8 @@ impl Branches<'_> {
     /// Makes work that the chain submits from now on wait for all branches.
     ///
     /// # Errors
-    /// Any error returned by the driver to `cuEventRecord` and `cuStreamWaitEvent`; then the host has waited instead.
+    /// Any error returned by `cuEventRecord` or `cuStreamWaitEvent`; in that case the host has waited for the branches
+    /// instead.
     pub fn join(mut self) -> Result<(), Error> {
         self.end()
     }
@@ -325,18 +329,18 @@ impl Branches<'_> {
 
 impl Drop for Branches<'_> {
     fn drop(&mut self) {
-        // After a panic or an error in a branch; the host has waited where it fails.
+        // Reached after a panic or an error in a branch; if the join fails, the host has waited.
         let _ = trace::contained(|| self.end());
     }
 }
 
-/// Branches that whoever waits for the chain does not wait for yet. Those that are left, because the call for one of them unwinds,
-/// the host waits for.
+/// Branches that the chain's stream does not wait for yet. If a call unwinds, the host waits for those that are left, when this is
+/// dropped.
 struct Unjoined(VecDeque<(u32, CudaStream)>);
 
 impl Unjoined {
     fn wait_for_first(&mut self) {
-        // What captures runs later.
+        // Captured work runs later, so there is nothing to wait for.
         if let Some((_, stream)) = self.0.pop_front().filter(|(_, stream)| stream.capture().is_none()) {
             stream.wait_untraced();
         }
@@ -351,7 +355,7 @@ impl Drop for Unjoined {
     }
 }
 
-/// Notes a stream, once.
+/// Adds a stream, unless it is already in the list.
 pub(super) fn add(streams: &mut Vec<CudaStream>, stream: Option<&CudaStream>) {
     if let Some(stream) = stream
         && !streams.iter().any(|other| other.identity() == stream.identity())
@@ -360,7 +364,7 @@ pub(super) fn add(streams: &mut Vec<CudaStream>, stream: Option<&CudaStream>) {
     }
 }
 
-/// One branch while it runs: the chain learns of its end when that comes, also where it panics.
+/// One branch while it runs: when this is dropped, even by a panic, the chain takes over its stream.
 struct Branch<'a> {
     cx: ExecutionContext,
     parent: &'a ExecutionContext,
@@ -375,7 +379,7 @@ impl Drop for Branch<'_> {
 }
 
 impl Branch<'_> {
-    /// Leaves its stream, and what it keeps, with the chain.
+    /// Passes its stream, and what it keeps, to the chain.
     fn tell(&self) {
         if self.cx.keeps_something() {
             self.parent.rest().kept.borrow_mut().append(&mut self.cx.take_kept());
@@ -397,7 +401,7 @@ impl Source {
             Self::Default => registry::current_policy()?.next_stream(),
             Self::Device(device) => registry::policy_of(*device)?.next_stream(),
             Self::Policy(policy) => policy.next_stream(),
-            // Whoever names a stream that captures knows that the work runs later.
+            // A caller that names a capturing stream knows that the work runs later.
             Self::Stream(stream) => return Ok(stream.clone()),
         }?;
         if stream.capture().is_some() {
@@ -414,7 +418,7 @@ impl fmt::Debug for ExecutionContext {
     }
 }
 
-/// As what a capture keeps.
+/// Converts it to the form in which a capture keeps values.
 fn shareable(kept: Kept) -> Keep {
     Arc::new(Mutex::new(kept))
 }

@@ -39,28 +39,29 @@ pub fn copy_to_device<S: AsRef<[T]> + Send + 'static, T: DeviceCopy>(source: S) 
     CopyToDevice { source, of: std::marker::PhantomData }
 }
 
-/// Something that does not move, nor is looked at, until it is dropped.
+/// A value that neither moves nor is accessed mutably until it is dropped.
 struct AliasableBox<S>(NonNull<S>);
 
-// SAFETY: it owns an `S`, as a `Box` does, and so goes to another thread where an `S` does.
+// SAFETY: it owns an `S`, as a `Box` does, so it may be sent to another thread if an `S` may.
 unsafe impl<S: Send> Send for AliasableBox<S> {}
 
 impl<S> AliasableBox<S> {
     fn new(value: S) -> Self {
-        // Not a `Box`: moving one says that nobody else reads what it holds.
+        // Not a `Box`: moving a `Box` asserts unique access to its contents, which the device is still reading.
         Self(NonNull::from(Box::leak(Box::new(value))))
     }
 
     fn get(&self) -> &S {
-        // SAFETY: the pointer is of the box that `new` leaked, which holds an `S` until `drop`; nobody makes a `&mut S` of it before.
+        // SAFETY: the pointer is that of the box that `new` leaked, which holds an `S` until `drop`; no `&mut S` is created before
+        // then.
         unsafe { self.0.as_ref() }
     }
 }
 
 impl<S> Drop for AliasableBox<S> {
     fn drop(&mut self) {
-        // SAFETY: the pointer is of the box that `new` leaked, and this value, its only owner, ends here; what `get` lends borrows this
-        // value.
+        // SAFETY: the pointer is that of the box that `new` leaked; this value is its only owner and is being dropped, and references
+        // returned by `get` borrow this value.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }
@@ -73,10 +74,10 @@ impl<S: AsRef<[T]> + Send + 'static, T: DeviceCopy + Send> DeviceOperation for C
         let source = AliasableBox::new(self.source);
         let elements: *const [T] = source.get().as_ref();
         let mut buffer = DeviceBuffer::uninit(stream, elements.len())?;
-        // Before the copy, so that it is kept whatever happens then.
+        // Before the copy, so that it is kept alive even if the copy fails.
         cx.keep(source);
-        // SAFETY: 1: `cx` keeps the source, at the same place, until the work of this chain is done, or for ever where nobody can tell; 2:
-        // the elements were lent by a `&S`, and nobody can reach the `S` to borrow them as mutable.
+        // SAFETY: 1: `cx` keeps the source, at the same address, until the work of this chain is done, or forever if that cannot be
+        // determined; 2: the elements were borrowed from a `&S`, and no code can reach the `S` to borrow them mutably.
         unsafe { buffer.view_mut().copy_from_raw(stream, elements) }?;
         Ok(buffer)
     }
@@ -128,8 +129,8 @@ pub struct CopyToHost<S>(S);
 /// New pinned host memory with the elements of `source`: a buffer or view, a reference or an `Arc` of one. A source that is passed
 /// by value is freed after the copy.
 ///
-/// The output waits when it is read, so it can be passed on in a chain. To allocate no host memory for each copy, see
-/// [`copy_to_pinned`].
+/// The output waits for the copy when it is read, so it can be passed on in a chain. To allocate no host memory for
+/// each copy, see [`copy_to_pinned`].
 ///
 /// Driver calls: those of [`PinnedBuffer::zeroed`], and `cuMemcpyDtoHAsync`.
 ///

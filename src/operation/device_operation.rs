@@ -1,4 +1,4 @@
-//! The trait.
+//! The trait [`DeviceOperation`].
 
 #![allow(unsafe_code)] // Declares `execute`, which is unsafe to call.
 
@@ -33,10 +33,10 @@ use crate::error::Error;
 /// Any type can be an operation; see the example. Implementing is safe; the `unsafe` blocks in your own `execute` must ensure
 /// this:
 ///
-/// 1. The output may be seen, used and dropped by safe code as soon as `execute` returns. So memory in it is ordered automatically
-///    (as all memory of this crate is), or waits.
+/// 1. Safe code may see, use and drop the output as soon as `execute` returns. So memory in it must be ordered automatically (as
+///    all memory of this crate is), or wait for the work itself.
 /// 2. Everything else that the work uses lives until the work is done: pass it to [`ExecutionContext::keep`], or borrow it, which is
-///    the caller's duty 1 below. A panic after work was submitted changes nothing about this.
+///    the caller's duty 1 below. This includes the case that `execute` panics after it has submitted work.
 /// 3. The work is submitted to [`ExecutionContext::stream`], or to streams that this one is made to wait for.
 /// 4. If that stream captures ([`graph`](Self::graph)), 2 holds for every replay of the graph: memory that is not tracked, such as
 ///    memory behind an address passed as a number, must not rely on an output to keep it alive, since any code may drop that.
@@ -71,7 +71,7 @@ use crate::error::Error;
 /// # Running one
 /// | how | when it returns |
 /// |---|---|
-/// | `op.await` | when done; any executor, or none ([`DeviceFuture`]); everything in it is owned; of a function that returns [`impl Awaitable<T>`](super::Awaitable) |
+/// | `op.await` | when done; any executor, or none ([`DeviceFuture`]); the operation owns everything it uses; a function should return [`impl Awaitable<T>`](super::Awaitable) |
 /// | [`op.sync()`](Self::sync), [`op.sync_on(&stream)`](Self::sync_on) | when done; may borrow |
 /// | [`scope`](super::scope()) | when everything submitted in it is done; may borrow |
 /// | [`op.submit_on(&stream)`](Self::submit_on) | at once, with an event |
@@ -84,12 +84,12 @@ pub trait DeviceOperation: Send + Sized {
     /// Submits the work to the stream of `cx`; does not wait.
     ///
     /// # Errors
-    /// Any error of submitting it; part of the work may have been submitted.
+    /// Any error from submitting it; part of the work may have been submitted.
     ///
     /// # Safety
-    /// 1. What `self` borrows stays borrowed until the work given to the stream of `cx` is done, also if this returns an error
-    ///    or panics. In an `execute` of your own that calls another's this is the duty of your caller, if `self` holds what
-    ///    the other one borrows.
+    /// 1. What `self` borrows stays borrowed until the work submitted to the stream of `cx` is done, even if this returns an
+    ///    error or panics. In an `execute` of your own that calls another's this is the duty of your caller, if `self` holds
+    ///    what the other one borrows.
     unsafe fn execute(self, cx: &ExecutionContext) -> Result<Self::Output, Error>;
 
     /// Turns the output into something else, while the work is being submitted.
@@ -107,7 +107,7 @@ pub trait DeviceOperation: Send + Sized {
         Map::new(self, f)
     }
 
-    /// Looks at the output while the work is being submitted.
+    /// Calls `f` with a reference to the output while the work is being submitted.
     ///
     /// ```
     /// use cuda_launch::DeviceOperation;
@@ -133,7 +133,7 @@ pub trait DeviceOperation: Send + Sized {
         AndThen::new(self, f)
     }
 
-    /// Like [`and_then`](Self::and_then), and passes the context that the chain runs in.
+    /// Like [`and_then`](Self::and_then), but also passes the context in which the chain runs.
     ///
     /// ```
     /// use cuda_launch::DeviceOperation;
@@ -160,7 +160,7 @@ pub trait DeviceOperation: Send + Sized {
     /// assert_eq!(weights.len(), 4);
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
-    #[allow(clippy::type_complexity)] // A name for it would say less.
+    #[allow(clippy::type_complexity)] // A type alias would be less clear.
     fn arc(self) -> Map<Self, fn(Self::Output) -> Arc<Self::Output>>
     where
         Self::Output: Sync,
@@ -234,7 +234,7 @@ pub trait DeviceOperation: Send + Sized {
         Last::new(self)
     }
 
-    /// An operation for each part of the output. This one runs once, with the first of them.
+    /// Splits it into one operation for each part of the output. This operation runs once, when the first of them runs.
     ///
     /// ```
     /// use cuda_launch::operation::{DeviceOperation, value};
@@ -291,7 +291,7 @@ pub trait DeviceOperation: Send + Sized {
     /// ```
     ///
     /// # Errors
-    /// Any error of submitting the work, and faults of the work.
+    /// Any error from submitting the work, and faults of the work.
     fn sync(self) -> Result<Self::Output, Error> {
         run::sync(self, Source::Default)
     }
@@ -311,7 +311,7 @@ pub trait DeviceOperation: Send + Sized {
     /// ```
     ///
     /// # Errors
-    /// As [`sync`](Self::sync); the stream captures.
+    /// As [`sync`](Self::sync); an error if the stream is being captured.
     fn sync_on(self, stream: &CudaStream) -> Result<Self::Output, Error> {
         stream.refuse_in_capture("cuStreamSynchronize")?;
         run::sync(self, Source::Stream(stream.clone()))
@@ -327,17 +327,17 @@ pub trait DeviceOperation: Send + Sized {
     /// use cuda_launch::operation::zeroed;
     /// # let ctx = CudaContext::new(0)?;
     /// # let stream = ctx.new_stream()?;
-    /// // SAFETY: 1: `zeroed` makes an operation that borrows nothing.
+    /// // SAFETY: 1: the operation that `zeroed` returns borrows nothing.
     /// let buffer = unsafe { zeroed::<u32>(4).async_on(&stream) }?;
     /// assert_eq!(buffer.to_host_vec(&stream)?, [0; 4]); // waits
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     ///
     /// # Errors
-    /// Any error of submitting the work.
+    /// Any error from submitting the work.
     ///
     /// # Safety
-    /// 1. What the operation borrows stays borrowed until the work is done, also if this returns an error or panics.
+    /// 1. What the operation borrows stays borrowed until the work is done, even if this returns an error or panics.
     #[inline(always)]
     unsafe fn async_on(self, stream: &CudaStream) -> Result<Self::Output, Error> {
         // SAFETY: 1: the caller's duty 1, which is the same.
@@ -354,13 +354,13 @@ pub trait DeviceOperation: Send + Sized {
     /// use cuda_launch::operation::{DeviceOperation, zeroed};
     /// let stream = CudaContext::new(0)?.new_stream()?;
     /// let (buffer, event) = zeroed::<u32>(3).submit_on(&stream)?;
-    /// event.synchronize()?; // or `other_stream.wait(&event)?`, or another library that knows events
+    /// event.synchronize()?; // or `other_stream.wait(&event)?`, or another library that takes events
     /// assert_eq!(buffer.len(), 3);
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     ///
     /// # Errors
-    /// Any error of submitting the work.
+    /// Any error from submitting the work.
     fn submit_on(self, stream: &CudaStream) -> Result<(Self::Output, CudaEvent), Error>
     where
         Self: 'static,
@@ -389,8 +389,8 @@ pub trait DeviceOperation: Send + Sized {
     /// ```
     ///
     /// # Errors
-    /// What cannot be recorded, such as an allocation: [`Error::is_capture_error`] names the call. Those of
-    /// [`LaunchPlan::record`](crate::LaunchPlan::record).
+    /// [`Error::is_capture_error`] if the operation makes a call that cannot be recorded, such as an allocation; the
+    /// error names the call. Otherwise those of [`LaunchPlan::record`](crate::LaunchPlan::record).
     fn graph(self) -> Result<OperationGraph<Self::Output>, Error>
     where
         Self: 'static,
@@ -422,7 +422,8 @@ pub trait DeviceOperation: Send + Sized {
         OperationGraph::record(self, context)
     }
 
-    /// Limits the wait for it: after this time it ends with an error ([`Error::is_timed_out`]), and the work continues.
+    /// Limits the time to wait for it: after this time the wait ends with an error ([`Error::is_timed_out`]), and the
+    /// work continues.
     ///
     /// ```
     /// use cuda_launch::DeviceOperation;
@@ -439,7 +440,7 @@ pub trait DeviceOperation: Send + Sized {
         Timeout::new(self, limit)
     }
 
-    /// As a future, which runs the operation on a stream of the default device when it is first polled.
+    /// Turns it into a future, which runs the operation on a stream of the default device when it is first polled.
     ///
     /// Operations of this crate can be awaited directly; your own with this method, with [`boxed`](Self::boxed), or
     /// directly if they implement `IntoFuture` ([`Awaitable`](super::Awaitable) shows how).

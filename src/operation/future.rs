@@ -26,19 +26,20 @@ use cuda_driver_sys::process;
 ///
 /// That thread runs the waker, and drops the task if only its waker owned it. Neither may block: otherwise all futures would be
 /// delayed. They may poll and drop futures, submit work and use [`sync`](DeviceOperation::sync). If they wait for a future to be
-/// woken, as [`block_on`](super::block_on()) and [`timeout`](DeviceOperation::timeout) do, they wait for themselves, forever.
+/// woken, as [`block_on`](super::block_on()) and [`timeout`](DeviceOperation::timeout) do, they deadlock, because this thread
+/// does the waking.
 ///
 /// A future that is pending when the process forks returns an error in the child ([`Error::is_forked`]); it may be
 /// dropped there.
 ///
 /// # Dropping, forgetting, panics
-/// A future that was never polled drops its operation, and nothing runs. If it was polled, its output is dropped
-/// when the work is done, on a thread of this crate, which waits for nothing else. So the future can be dropped, forgotten, or
-/// lost with its executor; the work continues, and what it uses stays alive until it is done. A panic in a closure of the chain propagates
-/// out of the poll; work submitted before it is treated like that of a dropped future.
+/// Dropping a future that was never polled drops its operation, and nothing runs. If it was polled, its output is dropped when the work is
+/// done, on a thread of this crate that does nothing else. So the future can be dropped, forgotten, or lost with its executor; the work
+/// continues, and what it uses stays alive until it is done. A panic in a closure of the chain propagates out of the poll; work submitted
+/// before it is treated like that of a dropped future.
 ///
 /// If a waker panics when it is cloned or replaced, the panic propagates out of the poll, and the future can be polled
-/// again. A panic when it wakes, or when the future is dropped with it, goes no further.
+/// again. A panic when it wakes, or when it is dropped with the future, is caught.
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, block_on, zeroed};
@@ -58,20 +59,20 @@ enum State<Op: DeviceOperation> {
     Over,
 }
 
-/// A claim, which serves only the process that made it: no other has the thread that watches.
+/// A claim, which is valid only in the process that created it: a forked child does not have the watching thread.
 struct Waiting<T> {
-    /// `None` only while it is dropped.
+    /// `None` only during `drop`.
     claim: Option<Claim<T, Error>>,
     process: u32,
 }
 
-/// When it is to be done.
+/// When the wait is to end.
 #[derive(Clone, Copy)]
 struct Deadline {
     limit: Duration,
 }
 
-// Nothing is pinned: the operation is moved out by the first poll, and the output lies in the slot.
+// Nothing is pinned: the first poll moves the operation out, and the output is in the slot.
 impl<Op: DeviceOperation> Unpin for DeviceFuture<Op> {}
 
 impl<Op: DeviceOperation> DeviceFuture<Op> {
@@ -85,8 +86,8 @@ impl<Op: DeviceOperation> DeviceFuture<Op> {
     /// The same for an operation that may borrow.
     ///
     /// # Safety
-    /// 1. What it borrows is memory that orders itself, also at its end, or lives until the work is done, or is not
-    ///    looked at once `execute` has returned.
+    /// 1. Everything that it borrows is memory that is ordered automatically, including its release, or lives until the
+    ///    work is done, or is not accessed after `execute` has returned.
     pub(super) unsafe fn borrowing(op: Op) -> Self {
         Self { state: State::Described(op, Source::Default), deadline: None }
     }
@@ -100,12 +101,12 @@ impl<Op: DeviceOperation> DeviceFuture<Op> {
         self
     }
 
-    /// Leaves one that is over.
+    /// Takes the future out, leaving a finished one.
     pub(super) fn take(&mut self) -> Self {
         std::mem::replace(self, Self { state: State::Over, deadline: None })
     }
 
-    /// Ready with an error where the work takes longer than this, counted from the first poll.
+    /// Makes it return an error if the work takes longer than this, counted from the first poll.
     pub(super) fn within(mut self, limit: Duration) -> Self {
         self.deadline = Some(Deadline { limit });
         self
@@ -127,7 +128,7 @@ where
             },
             other => this.state = other,
         }
-        // In its place while the waker is cloned, which may panic: whoever polls again has the output.
+        // Not moved out while the waker is cloned, which may panic: polling again then still returns the output.
         let State::InFlight(waiting) = &this.state else {
             return Poll::Ready(Err(ErrorKind::from(OperationError::Finished).into()));
         };
@@ -152,7 +153,7 @@ impl<T> Waiting<T> {
         ended.map_err(|ended| why(ended, deadline))
     }
 
-    /// An error in a fork of the process that waits.
+    /// An error in a forked child of the process that created the future.
     fn is_here(&self) -> Result<(), Error> {
         let (parent, child) = (self.process, process::id());
         if child == parent {
@@ -165,13 +166,14 @@ impl<T> Waiting<T> {
 impl<T> Drop for Waiting<T> {
     fn drop(&mut self) {
         if self.is_here().is_err() {
-            // The device may still use the output, which is the parent's to end; a thread of it may hold the lock.
+            // The device may still use the output, which belongs to the parent process; and a thread of the parent may
+            // hold the lock.
             std::mem::forget(self.claim.take());
         }
     }
 }
 
-/// Submits the work. Where it is not done soon, a claim to its output.
+/// Submits the work. Returns a claim to its output if it is not done soon.
 fn begin<Op: DeviceOperation>(
     op: Op,
     source: Source,
@@ -181,15 +183,17 @@ where
     Op::Output: 'static,
 {
     let begin = Instant::now();
-    // SAFETY: 1: `DeviceFuture::new` takes operations that borrow nothing, and `borrowing`, by its duty 1, those that
-    // borrow what orders itself, or lives until the work is done, or is not looked at once `execute` has returned.
+    // SAFETY: 1: `DeviceFuture::new` takes operations that borrow nothing, and `borrowing`, by its duty 1, operations
+    // whose borrows are ordered automatically, live until the work is done, or are not accessed after `execute` has
+    // returned.
     let (output, chain) = unsafe { run::submit(op, source) };
     let output = output.map_err(Err)?;
     let Some(stream) = chain.0.used_stream() else { return Err(Ok(output)) };
-    // Behind work that others sleep for it is of no use to stay awake, and a thousand who do are a core for 20 ms.
+    // If another future already sleeps for this stream, spinning is useless; and a thousand futures that spin would
+    // occupy a core for 20 ms.
     let wait = if stream.is_awaited() { Duration::ZERO } else { inline_wait() };
     let budget = deadline.map_or(wait, |deadline| deadline.limit.min(wait));
-    // Not counted from the beginning: to submit a hundred launches takes longer than the last of them.
+    // Counted from here and not from `begin`: submitting a hundred launches takes longer than running the last one.
     let since = Instant::now();
     let idle = stream.is_idle_within(since, budget);
     if !matches!(idle, Ok(false)) {
@@ -199,7 +203,7 @@ where
         return Err(result.map(|()| output));
     }
     let claim = Claim::new(output);
-    // A limit that is beyond all time is none.
+    // A limit that overflows `Instant` is no limit.
     let deadline = deadline.and_then(|deadline| begin.checked_add(deadline.limit));
     reactor::watch(stream, chain.0.take_kept(), claim.slot().clone(), since, deadline);
     Ok(Waiting::new(claim))
@@ -215,7 +219,7 @@ fn why(ended: Ended<Error>, deadline: Option<Deadline>) -> Error {
     }
 }
 
-/// Nanoseconds; the highest number stands for "not asked yet".
+/// Nanoseconds; `u64::MAX` means that the variable has not been read yet.
 static INLINE_WAIT: AtomicU64 = AtomicU64::new(u64::MAX);
 
 /// How long the first poll waits for the work before the future sleeps, if no other future waits for the same stream: 20
@@ -239,7 +243,8 @@ fn first_inline_wait() -> Duration {
     asked.map_or_else(Duration::from_nanos, |_| wait)
 }
 
-/// Sets how long first polls wait for the work, from now on and for the whole process. Zero means one query.
+/// Sets how long first polls wait for the work, from now on and in the whole process. With zero, the first poll makes
+/// one query.
 ///
 /// ```
 /// use cuda_launch::operation::{inline_wait, set_inline_wait};

@@ -44,7 +44,7 @@ use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut, PitchedBuffer};
 /// let mut graph = op.graph()?;
 /// graph.replay().sync()?;
 /// assert_eq!(graph.output().to_host_vec(&stream)?, [7; 100]);
-/// // SAFETY: 1: all that fill does with the value is to write it, and any bits are a `u32`.
+/// // SAFETY: 1: fill only writes the value, and any bits are a valid `u32`.
 /// unsafe { graph.set("value", 8u32) }?;
 /// block_on(graph.replay())?;
 /// assert_eq!(graph.into_output().to_host_vec(&stream)?, [8; 100]);
@@ -63,15 +63,15 @@ impl<T> OperationGraph<T> {
     {
         let mut output = None;
         let plan = LaunchPlan::record(context, |stream| {
-            // SAFETY: 1: the operation is `'static` (`Op`), and so borrows nothing that could end; what it owns is kept by the chain, and
-            // then by the capture.
+            // SAFETY: 1: the operation is `'static` (`Op`), so everything that it borrows lives forever; what it owns is kept by the
+            // chain, and then by the capture.
             let (result, chain) = unsafe { run::submit(op, Source::Stream(stream.clone())) };
-            // Now: what the chain keeps becomes the capture's.
+            // Dropped here, so that the capture takes over what the chain keeps.
             drop(chain);
             output = Some(result?);
             Ok(())
         })?;
-        // There is one: the closure was called and gave no error.
+        // There is an output: the closure was called and returned no error.
         let lost = || crate::error::ErrorKind::from(crate::error::OperationError::Finished);
         Ok(Self { plan, output: output.ok_or_else(lost)? })
     }
@@ -151,7 +151,8 @@ impl<T> OperationGraph<T> {
     /// ```
     pub fn into_output(self) -> T {
         let Self { plan, output } = self;
-        // Not where this function returns: Rust loses a result that is there when what is dropped after it unwinds.
+        // Dropped here and not at the end of the function: if a drop unwinds after the return value was computed, Rust
+        // leaks that value.
         drop(plan);
         output
     }
@@ -300,8 +301,8 @@ impl<'a> IntoFuture for Replay<'a> {
     type IntoFuture = DeviceFuture<Self>;
 
     fn into_future(self) -> DeviceFuture<Self> {
-        // SAFETY: 1: it borrows the plan alone, which nobody looks at once `execute` has returned. What its launches
-        // use the executable graph keeps until they are done, also when the plan is dropped before.
+        // SAFETY: 1: it borrows only the plan, which is not accessed after `execute` has returned. The executable graph
+        // keeps what its launches use until they are done, even if the plan is dropped before.
         unsafe { DeviceFuture::borrowing(self) }
     }
 }

@@ -1,6 +1,6 @@
 //! Kernel launches as operations.
 
-#![allow(unsafe_code)] // Submitting launches: whoever made the operation vouches for what cannot be checked.
+#![allow(unsafe_code)] // Submitting launches: the caller that created the operation vouches for what cannot be checked.
 
 use std::borrow::Cow;
 use std::future::IntoFuture;
@@ -47,7 +47,7 @@ use crate::memory::DeviceCopy;
 #[derive(Debug)]
 #[must_use = "nothing is launched until it is executed"]
 pub struct AsyncKernelLaunch<'a> {
-    /// An error of the lookup is returned when the launch is submitted.
+    /// If looking up the kernel failed, the error is returned when the launch is submitted.
     function: Result<Cow<'a, CudaFunction>, Error>,
     /// Whether the arguments include addresses of memory that is not kept alive.
     raw: bool,
@@ -59,8 +59,8 @@ pub struct AsyncKernelLaunch<'a> {
 impl<'a> AsyncKernelLaunch<'a> {
     /// A launch of this kernel, without arguments. No driver call.
     ///
-    /// It borrows a `&CudaFunction`, which threads can share without a shared write, and owns a `CudaFunction`, such as a clone:
-    /// then it can outlive the caller's handle.
+    /// Given a `&CudaFunction`, it borrows it, which needs no write to a shared reference count; given a `CudaFunction`, such as
+    /// a clone, it owns it and can outlive the caller's handle.
     #[inline]
     pub fn new(function: impl Into<Cow<'a, CudaFunction>>) -> Self {
         Self {
@@ -82,8 +82,8 @@ impl<'a> AsyncKernelLaunch<'a> {
     /// rejects the launch.
     ///
     /// # Safety
-    /// 1. The memory lives until the work is done. That of a [`DeviceBuffer`](crate::DeviceBuffer) whose address was taken does, if
-    ///    the work is on a stream of its context. Memory of another context or library must order its own release: an
+    /// 1. The memory lives until the work is done. This holds for a [`DeviceBuffer`](crate::DeviceBuffer) whose address was taken,
+    ///    if the work is on a stream of its context. Memory of another context or library must order its own release: an
     ///    [`OwnedKernelLaunch`] passes it on, and it may be dropped, when the work is submitted.
     /// 2. Until then nothing else writes what the kernel reads, or uses what it writes, except work that is ordered against it: work
     ///    of the same chain, and of chains that wait for it.
@@ -106,7 +106,7 @@ impl<'a> AsyncKernelLaunch<'a> {
         self.attribute(Attribute::cluster_dimension(blocks))
     }
 
-    /// Whether all blocks run at once and may wait for each other.
+    /// Whether all blocks must run at once, and may therefore wait for each other.
     pub fn cooperative(&mut self, yes: bool) -> &mut Self {
         self.attribute(Attribute::cooperative(yes))
     }
@@ -128,7 +128,7 @@ impl<'a> AsyncKernelLaunch<'a> {
     /// Driver calls: those of [`cuda_launch!`](crate::cuda_launch).
     ///
     /// # Errors
-    /// No configuration was set, and those of [`cuda_launch!`](crate::cuda_launch).
+    /// An error if no configuration was set; otherwise those of [`cuda_launch!`](crate::cuda_launch).
     ///
     /// # Safety
     /// 1. The duties of [`cuda_launch!`](crate::cuda_launch).
@@ -138,7 +138,7 @@ impl<'a> AsyncKernelLaunch<'a> {
         unsafe { self.submit(cx) }
     }
 
-    /// As [`execute`](Self::execute), where it lies: it is large.
+    /// Like [`execute`](Self::execute), by reference, because the launch is large.
     ///
     /// # Safety
     /// 1. As duty 1 of [`execute`](Self::execute).
@@ -164,7 +164,7 @@ impl<'a> AsyncKernelLaunch<'a> {
         Ok(())
     }
 
-    /// The error of looking the kernel up; it is told once.
+    /// Takes the error of looking up the kernel; it is returned once.
     #[cold]
     fn not_found(&mut self) -> Result<(), Error> {
         let told = Err(ErrorKind::from(OperationError::Finished).into());
@@ -205,7 +205,8 @@ impl DeviceOperation for KernelLaunch<'_> {
 
     #[inline(always)]
     unsafe fn execute(mut self, cx: &ExecutionContext) -> Result<(), Error> {
-        // SAFETY: 1: the operation was made by `into_operation` or `of`, which promised it by duty 1, for whenever it runs.
+        // SAFETY: 1: `into_operation` or `of` created the operation, and its caller promised this, by duty 1, for whenever
+        // the operation runs.
         unsafe { self.0.submit(cx) }
     }
 }
@@ -215,10 +216,10 @@ impl<'a> IntoFuture for KernelLaunch<'a> {
     type IntoFuture = DeviceFuture<Self>;
 
     fn into_future(self) -> DeviceFuture<Self> {
-        // SAFETY: 1: a launch borrows memory that is noted as used, and orders itself; objects, whose end waits for
-        // their context; events, which the driver keeps until they are recorded; names and a `DeviceNode`, which nobody
-        // looks at once `execute` has returned. Of addresses given as numbers, or as references in a value, it is duty
-        // 1 of `into_operation` and `of` that the memory lives.
+        // SAFETY: 1: a launch borrows memory, whose access is recorded and whose release is ordered; objects, whose
+        // release waits for their context; events, which the driver keeps until they are recorded; and names and a
+        // `DeviceNode`, which are not accessed after `execute` has returned. That memory behind addresses passed as
+        // numbers, or behind references in a value, lives long enough is duty 1 of `into_operation` and `of`.
         unsafe { DeviceFuture::borrowing(self) }
     }
 }
@@ -310,9 +311,9 @@ where
     type Output = R;
 
     unsafe fn execute(mut self, cx: &ExecutionContext) -> Result<R, Error> {
-        // SAFETY: 1: the operation was made by `new` or `typed`, where the caller promised it by duty 1, for whenever
-        // it runs; and that what the kernel uses of `resources`, which go on, is passed as memory, which is ordered, or
-        // orders its own release otherwise (duty 2 of `new`).
+        // SAFETY: 1: `new` or `typed` created the operation. Its caller promised this, by duty 1, for whenever the
+        // operation runs, and, by duty 2 of `new`, that what the kernel uses of `resources`, which are passed on, is
+        // passed as memory, which is ordered, or orders its own release otherwise.
         unsafe { self.launch.describe(&mut self.resources)?.execute(cx) }?;
         Ok(self.resources)
     }

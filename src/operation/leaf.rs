@@ -105,8 +105,9 @@ impl<Op: DeviceOperation, F: FnOnce(&ExecutionContext) -> Op + Send> DeviceOpera
     type Output = Op::Output;
 
     unsafe fn execute(self, cx: &ExecutionContext) -> Result<Op::Output, Error> {
-        // SAFETY: 1: the caller's duty 1: the closure makes the operation of what it has itself, so that this borrows
-        // no more than the closure. Nothing of `cx` is in it, as its type is the same for every borrow of that.
+        // SAFETY: 1: the caller's duty 1: the closure creates the operation from its own captures, so the operation
+        // borrows no more than the closure. It cannot borrow from `cx`, because its type does not depend on the
+        // lifetime of that reference.
         unsafe { (self.0)(cx).execute(cx) }
     }
 }

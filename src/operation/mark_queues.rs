@@ -1,12 +1,12 @@
-//! The worker's own list of what is in flight: which marks to ask, and when.
+//! The worker's own list of the work in flight: which marks to query, and when.
 //!
-//! A stream comes to its marks in the order in which they were recorded, so only the oldest is asked. Marks that threads recorded
-//! at the same time have no known order, and may arrive in any: a mark is asked unless it was recorded after one that is not
-//! done.
+//! A stream reaches its marks in the order in which they were recorded, so only the oldest is queried. Marks that threads
+//! recorded at the same time have no known order, and may arrive in any order: a mark is queried unless it was recorded after one
+//! that is not done.
 //!
-//! Work that has only begun is asked without a pause: to sleep takes longer than most of it. After that, the longer a wait has
-//! lasted, the longer the pause to the next look: an eighth of its age, so that a look is late by an eighth at most, and 1,000
-//! futures that wait for long cost next to nothing.
+//! Work that was submitted a moment ago is queried without a pause, because sleeping takes longer than most work. After that,
+//! the pause between queries is an eighth of the age of the wait, so that its end is noticed at most an eighth too late, and
+//! 1,000 futures that wait for a long time cost next to nothing.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use super::completion::{Complete, Entry, Mark};
 use super::sync::Arc;
 
-/// So long there is no pause between two looks at a mark.
+/// The age up to which a mark is queried without a pause.
 const FRESH: Duration = Duration::from_micros(100);
 /// The shortest and the longest pause after that.
 const SHORTEST: Duration = Duration::from_micros(20);
@@ -25,17 +25,17 @@ pub(super) struct MarkQueues<M: Mark> {
     deadlines: Deadlines<M>,
 }
 
-/// Who is to be told when: each as long as its work is not done.
+/// The waiters to be notified at their deadlines, each as long as its work is not done.
 type Deadlines<M> = BTreeMap<(Instant, u64), Arc<dyn Complete<<M as Mark>::Error>>>;
 
 struct MarkQueue<M: Mark> {
-    /// The one whose record began first comes first.
+    /// Sorted by the time at which the recording of the mark began.
     entries: VecDeque<Entry<M>>,
-    /// When to look at the oldest.
+    /// When to query the oldest.
     due: Instant,
 }
 
-/// An entry that is over, and how it ended.
+/// A completed entry, and its result.
 pub(super) type Completed<M> = (Entry<M>, Result<(), <M as Mark>::Error>);
 
 impl<M: Mark> Default for MarkQueues<M> {
@@ -61,7 +61,7 @@ impl<M: Mark> MarkQueues<M> {
         }
     }
 
-    /// Asks the marks whose time has come; adds what is over.
+    /// Queries the marks that are due, and appends completed entries to `over`.
     pub(super) fn sweep(&mut self, now: Instant, over: &mut VecDeque<Completed<M>>) {
         self.queues.retain(|_, queue| {
             if queue.due <= now {
@@ -71,7 +71,7 @@ impl<M: Mark> MarkQueues<M> {
         });
     }
 
-    /// Those whose deadline has come.
+    /// The waiters whose deadline has passed.
     pub(super) fn expired(
         &mut self,
         now: Instant,
@@ -80,13 +80,13 @@ impl<M: Mark> MarkQueues<M> {
         std::mem::replace(&mut self.deadlines, later).into_values()
     }
 
-    /// Whether the oldest work of a stream has only begun.
+    /// Whether the oldest work of some stream is young enough to be queried without a pause.
     pub(super) fn has_fresh(&self, now: Instant) -> bool {
         let mut oldest = self.queues.values().filter_map(|queue| queue.entries.front());
         oldest.any(|entry| now.saturating_duration_since(entry.since) < FRESH)
     }
 
-    /// How long there is nothing to do.
+    /// The time until the next query or deadline.
     pub(super) fn pause(&self, now: Instant) -> Duration {
         let due = self.queues.values().map(|queue| queue.due);
         let deadline = self.deadlines.keys().next().map(|(deadline, _)| *deadline);
@@ -104,7 +104,7 @@ impl<M: Mark> MarkQueue<M> {
     }
 
     fn look(&mut self, now: Instant, over: &mut VecDeque<Completed<M>>, deadlines: &mut Deadlines<M>) {
-        // Also where a question panics.
+        // Set first, so that it holds even if a query panics.
         self.due = now + LONGEST;
         let mut index = 0;
         // Those whose record began later come after one that is not done.
@@ -127,12 +127,12 @@ impl<M: Mark> MarkQueue<M> {
     }
 }
 
-/// Where its deadline is noted. No two records have one end.
+/// The key of its deadline. No two records have the same end, so it is unique.
 fn deadline<M: Mark>(entry: &Entry<M>) -> Option<(Instant, u64)> {
     entry.deadline.map(|deadline| (deadline, entry.record.end))
 }
 
-/// The pause after a look at something that has lasted so long.
+/// The pause after querying a mark of this age.
 fn pace(age: Duration) -> Duration {
     if age < FRESH { Duration::ZERO } else { (age / 8).clamp(SHORTEST, LONGEST) }
 }

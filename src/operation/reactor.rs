@@ -1,9 +1,9 @@
 //! The thread that watches the work in flight.
 //!
-//! It is started with the first future that has to wait, sleeps while there is none, and ends after a while of that. The end of
-//! the process does not wait for it. Work that is done wakes its future. Nothing of a user is dropped on it: what nobody waits for any
-//! more goes to a thread of its own (`src/driver/drops.rs`). Of a user's code only wakers run here, with the end of what they alone own; what
-//! panics ends no more than itself.
+//! It is started for the first future that has to wait, sleeps while there is none, and ends when it has been idle for a while. The end of
+//! the process does not wait for it. When work is done, it wakes the future. It does not drop users' values: outputs that no future waits
+//! for go to a separate thread (`src/driver/drops.rs`). The only user code that runs here is wakers, including the drop of what they alone
+//! own; a panic in one affects nothing else.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,20 +19,22 @@ use crate::error::Error;
 
 static TABLE: Table<Entry<InFlight>> = Table::of(Mutex::new(Shared::EMPTY), Condvar::new());
 
-/// Entries that are not over.
+/// The number of entries that are not complete.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Counts the beginnings and ends of records: threads share streams, and what they recorded may arrive in another order.
+/// Counts the beginnings and ends of recordings: threads share streams, and their entries may arrive here in another
+/// order than they were recorded in.
 static RECORDS: AtomicU64 = AtomicU64::new(0);
 
-/// How long the thread stays without anything to watch.
+/// How long the thread lives on without anything to watch.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// So many times longer than a sweep takes is the pause after it, within limits: 5 % of a core at most while they hold.
+/// The pause after a sweep is this many times the duration of the sweep, within limits: at most 5 % of a core while the
+/// limits permit it.
 const REST: u32 = 20;
 const LONGEST_REST: Duration = Duration::from_millis(10);
 
-/// A mark in a stream, and what is kept until the stream comes to it.
+/// A mark in a stream, and the values that are kept until the stream reaches it.
 pub(super) struct InFlight {
     mark: StreamMark,
     kept: Vec<Kept>,
@@ -46,7 +48,7 @@ impl Mark for InFlight {
     }
 }
 
-/// Nobody waits.
+/// The waiter of work that no future waits for.
 struct NoWaiter;
 
 impl Complete<Error> for NoWaiter {
@@ -66,9 +68,9 @@ pub fn in_flight() -> usize {
     COUNT.load(Ordering::Relaxed)
 }
 
-/// Completes `slot` when what `stream` was given so far is done, and keeps `kept` until then.
+/// Completes `slot` when all work submitted to `stream` so far is done, and keeps `kept` until then.
 ///
-/// Where no event can be recorded, the host waits here.
+/// If no event can be recorded, the host waits here.
 pub(super) fn watch(
     stream: &CudaStream,
     kept: Vec<Kept>,
@@ -87,10 +89,10 @@ pub(super) fn watch(
         }
     };
     let kept = std::mem::take(&mut lent.1);
-    // It lends nothing any more, and has nothing.
+    // It no longer guards anything, and is empty.
     std::mem::forget(lent);
     let record = start..RECORDS.fetch_add(1, Ordering::AcqRel);
-    // A stream of the thread has a queue of its own each time: the number of its event, which is in use once.
+    // A per-thread stream gets a new queue for each entry: the number of its event, which is unique while in use.
     let queue = stream.lane().unwrap_or_else(|| mark.number());
     COUNT.fetch_add(1, Ordering::Relaxed);
     let entry = Entry { queue, mark: InFlight { mark, kept }, record, slot, since, deadline };
@@ -99,7 +101,8 @@ pub(super) fn watch(
     }
 }
 
-/// What is kept while calls for it may unwind: the host waits then, also for the output in the slot, and where it cannot, it stays for ever.
+/// Holds the values to be kept while the calls that record the mark may unwind. If one does, the host waits, which also protects the output
+/// in the slot; if it cannot wait, the values are leaked.
 struct Lent<'s>(&'s CudaStream, Vec<Kept>);
 
 impl Drop for Lent<'_> {
@@ -112,20 +115,20 @@ impl Drop for Lent<'_> {
     }
 }
 
-/// Keeps `kept` until what `stream` was given so far is done.
+/// Keeps `kept` until all work submitted to `stream` so far is done.
 pub(super) fn park(stream: &CudaStream, kept: Vec<Kept>) {
     if !kept.is_empty() {
         watch(stream, kept, Arc::new(NoWaiter), Instant::now(), None);
     }
 }
 
-/// Drops what was kept for work that ended so. Where nobody can tell whether the work goes on, memory that stays is better than
-/// memory that is used after its end.
+/// Drops what was kept for work that ended with `result`. If it is unknown whether the work still runs, the values are leaked,
+/// which is better than a use after free.
 pub(super) fn end(kept: Vec<Kept>, result: &Result<(), Error>) {
     drop(done_with(kept, result));
 }
 
-/// What was kept for work that ended so, if it may be dropped.
+/// What was kept for work that ended with `result`, if it may be dropped.
 fn done_with(kept: Vec<Kept>, result: &Result<(), Error>) -> Vec<Kept> {
     match result {
         Err(error) if !error.is_sticky() => {
@@ -140,7 +143,7 @@ fn hire(_: WorkerNeeded) {
     let reactor = std::thread::Builder::new().name("cuda-launch reactor".into());
     let started = reactor.spawn(|| work_until(IDLE));
     if started.is_err() {
-        // There is no thread to be had: this one does it, until nothing is left.
+        // No thread could be started, so this one does the work until nothing is left.
         work_until(Duration::ZERO);
     }
 }
@@ -151,13 +154,13 @@ fn work_until(idle: Duration) {
         match catch_unwind(AssertUnwindSafe(|| watch.turn(idle))) {
             Ok(true) => {}
             Ok(false) => return,
-            // What it has in hand is whole at every step; the next turn goes on with it.
+            // Its state is valid at every step, so the next turn continues with it.
             Err(payload) => watch.left.push(payload),
         }
     }
 }
 
-/// What the thread has in hand: kept outside of a turn, whose panic ends nothing but the turn.
+/// The state of the thread, kept outside of a turn so that a panic ends only that turn.
 #[derive(Default)]
 struct Watch {
     queues: MarkQueues<InFlight>,
@@ -169,7 +172,7 @@ struct Watch {
 }
 
 impl Watch {
-    /// Waits, looks, and wakes. Whether there will be another turn.
+    /// Waits, queries the marks, and wakes futures. Returns whether there will be another turn.
     fn turn(&mut self, idle: Duration) -> bool {
         if !self.receive(idle) {
             return false;
@@ -198,7 +201,7 @@ impl Watch {
         if !self.queues.is_empty() {
             let now = Instant::now();
             let pause = if self.queues.has_fresh(now) {
-                // For at most as long as it is; whoever else wants this core goes first.
+                // Spins without sleeping while there is fresh work, but lets other threads use the core first.
                 std::thread::yield_now();
                 Duration::ZERO
             } else {
@@ -220,7 +223,7 @@ impl Watch {
         self.guarded(|| slot.complete(result));
     }
 
-    /// Runs what may be foreign code: its panic ends here, where nobody could be told.
+    /// Runs what may be foreign code and catches its panic, which cannot be reported to anyone.
     fn guarded(&mut self, f: impl FnOnce() -> Option<Discarded>) {
         self.left.extend(catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(Some));
     }

@@ -1,7 +1,7 @@
 //! The devices of the process, each with a pool of streams: the default for operations.
 //!
-//! A slot a device, filled once and never emptied. Nothing is locked while a device is opened, and a thread remembers nothing
-//! but what a task on it asked for.
+//! One slot per device, filled once and never emptied. No lock is held while a device is opened, and the only thread-local
+//! state is the device that a task has chosen.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -17,12 +17,12 @@ use crate::error::{Error, ErrorKind, OperationError};
 /// Streams of a device that operations share: threads that await operations at the same time are faster on streams of their own.
 const STREAMS: usize = 8;
 
-/// More devices than a machine has.
+/// More devices than any machine has.
 const DEVICES: usize = 64;
 
 static POOLS: [OnceLock<Arc<ThreadAffine>>; DEVICES] = [const { OnceLock::new() }; DEVICES];
 static DEFAULT: AtomicU32 = AtomicU32::new(0);
-/// What [`init_device_contexts`] was told.
+/// The arguments of [`init_device_contexts`].
 static INITIALISED: OnceLock<Initialised> = OnceLock::new();
 
 #[derive(Clone, Copy, Debug)]
@@ -55,8 +55,8 @@ thread_local! {
 /// ```
 ///
 /// # Errors
-/// It was already called, `default` is not among the devices, or a device cannot be opened. In the last two cases the
-/// default is unchanged, and the process counts as not initialised; pools of devices that were already opened stay open.
+/// It was called before, `default` is not among the devices, or a device cannot be opened. In the last two cases the
+/// default is unchanged, the process counts as not initialised, and pools of devices that were opened stay open.
 pub fn init_device_contexts(default: u32, count: u32) -> Result<(), Error> {
     already()?;
     if default >= count {
@@ -65,7 +65,7 @@ pub fn init_device_contexts(default: u32, count: u32) -> Result<(), Error> {
     (0..count).try_for_each(|device| policy_of(device).map(drop))?;
     match INITIALISED.set(Initialised { default, count }) {
         Ok(()) => set_default_device(default),
-        // Another thread was quicker.
+        // Another thread was first.
         Err(_) => already(),
     }
 }
@@ -114,7 +114,7 @@ pub fn set_default_device(device: u32) -> Result<(), Error> {
 /// assert_eq!(default_device(), 0);
 /// ```
 pub fn with_device<R>(device: u32, f: impl FnOnce() -> R) -> R {
-    /// Puts back what was there, also after a panic.
+    /// Restores the previous value, even after a panic.
     struct Restore(Option<u32>);
     impl Drop for Restore {
         fn drop(&mut self) {

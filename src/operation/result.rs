@@ -6,8 +6,8 @@ use super::context::ExecutionContext;
 use super::device_operation::DeviceOperation;
 use crate::error::Error;
 
-/// So that a chain goes on with what gives a `Result`, such as the methods of typed modules:
-/// `.and_then(|x| module.scale_async_owned(config, x, 2.0))`. The error ends the chain.
+/// Lets a chain continue with an expression that returns a `Result`, such as a method of a typed module: `.and_then(|x|
+/// module.scale_async_owned(config, x, 2.0))`. The error ends the chain.
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, value};

@@ -10,7 +10,7 @@ use crate::driver::CudaStream;
 use crate::error::Error;
 use crate::trace;
 
-/// A chain whose work is waited for when this is dropped: also after an error, and where a closure panics.
+/// A chain whose work is waited for when this is dropped, even after an error or a panic in a closure.
 struct Waited(ExecutionContext);
 
 impl Waited {
@@ -21,7 +21,7 @@ impl Waited {
             policy::done_on(stream);
         }
         if result.as_ref().is_err_and(|error| !error.is_sticky()) {
-            // The work goes on, as far as is known, and what it borrows is the caller's again when this returns.
+            // The work may still be running, and the borrows end when this returns.
             self.0.wait_untraced();
         }
         reactor::end(self.0.take_kept(), &result);
@@ -31,7 +31,8 @@ impl Waited {
 
 impl Drop for Waited {
     fn drop(&mut self) {
-        // Only after a panic is there something left. Without spans: a subscriber to them may be what panicked.
+        // Something is left only after a panic. Without spans, because a `tracing` subscriber may have caused the
+        // panic.
         if std::thread::panicking() {
             let done = self.0.wait_untraced();
             let kept = self.0.take_kept();
@@ -42,19 +43,19 @@ impl Drop for Waited {
 
 /// Submits and waits.
 pub(super) fn sync<Op: DeviceOperation>(op: Op, source: Source) -> Result<Op::Output, Error> {
-    // In this order: where a wait unwinds, the chain ends first, which waits.
+    // Declared in this order, so that if a wait unwinds, the chain is dropped first, which waits.
     let output;
     let chain = Waited(ExecutionContext::new(source));
-    // SAFETY: 1: what the operation borrows outlives this call, which waits for the stream before it returns, by `wait` also after an
-    // error, and before it unwinds, by the end of `chain`.
+    // SAFETY: 1: what the operation borrows outlives this call, which waits for the stream before it returns (`wait`, even after an
+    // error) and before it unwinds (the drop of `chain`).
     output = unsafe { op.execute(&chain.0) };
     let waited = chain.wait();
-    // What stood against submitting the work comes first, but for a fault that made it so.
+    // The error of submitting the work takes precedence, unless a fault caused it.
     let output = output?;
     waited.map(|()| output)
 }
 
-/// A chain that was submitted. What it keeps is parked when this is dropped.
+/// A submitted chain. When this is dropped, the values that it keeps are parked until the work is done.
 pub(super) struct Submitted(pub(super) ExecutionContext);
 
 impl Submitted {
@@ -67,7 +68,8 @@ impl Submitted {
 impl Drop for Submitted {
     #[inline]
     fn drop(&mut self) {
-        // Makes no call that could unwind: `submit` and scopes have joined before, and the branches of a named stream are on that stream.
+        // Makes no call that could unwind: `submit` and scopes have already joined, and the branches of a chain on a named stream run on
+        // that stream.
         self.0.join_forgotten();
         if self.0.keeps_something() {
             self.park();
@@ -89,7 +91,7 @@ impl Submitted {
 /// Submits, and does not wait.
 ///
 /// # Safety
-/// 1. What the operation borrows stays borrowed until the work is done, also after an error or a panic.
+/// 1. What the operation borrows stays borrowed until the work is done, even after an error or a panic.
 #[inline(always)]
 pub(super) unsafe fn submit_only<Op: DeviceOperation>(op: Op, source: Source) -> Result<Op::Output, Error> {
     let chain = Submitted::new(source);
@@ -97,17 +99,17 @@ pub(super) unsafe fn submit_only<Op: DeviceOperation>(op: Op, source: Source) ->
     unsafe { op.execute(&chain.0) }
 }
 
-/// Submits, does not wait, and gives the chain, to wait for.
+/// Submits without waiting, and returns the chain, to be waited for.
 ///
 /// # Safety
-/// 1. What the operation borrows stays borrowed until the work is done, also after an error or a panic, or is as duty 1
-///    of `DeviceFuture::borrowing` has it.
+/// 1. What the operation borrows stays borrowed until the work is done, even after an error or a panic, or satisfies
+///    duty 1 of `DeviceFuture::borrowing`.
 #[inline(always)]
 pub(super) unsafe fn submit<Op: DeviceOperation>(
     op: Op,
     source: Source,
 ) -> (Result<Op::Output, Error>, Submitted) {
-    /// Where the join unwinds, waits before the output goes.
+    /// If the join unwinds, waits before the output is dropped.
     struct Joining<'c>(&'c ExecutionContext);
     impl Drop for Joining<'_> {
         fn drop(&mut self) {
@@ -115,7 +117,8 @@ pub(super) unsafe fn submit<Op: DeviceOperation>(
         }
     }
     let chain = Submitted::new(source);
-    // SAFETY: 1: the caller's duty 1: what may end before the work orders itself, or is not looked at after this call.
+    // SAFETY: 1: the caller's duty 1: whatever may end before the work is ordered automatically, or is not accessed
+    // after this call.
     let output = unsafe { op.execute(&chain.0) };
     let joining = Joining(&chain.0);
     chain.0.join_forgotten();

@@ -10,8 +10,8 @@ use crate::error::Error;
 
 /// The result of [`DeviceOperation::schedule`] and [`DeviceOperation::on_device`].
 ///
-/// In a chain it runs on its own stream, after the preceding work and before the following, also on another device. At the
-/// beginning of a chain, the following work continues on the same stream.
+/// Within a chain it runs on its own stream, possibly of another device, after the preceding work and before the
+/// following. At the beginning of a chain, the following work continues on the same stream.
 #[derive(Clone)]
 #[must_use = "an operation does nothing until it is awaited or synchronised"]
 pub struct Scheduled<Op> {

@@ -15,15 +15,15 @@ use crate::trace;
 
 /// Accepts operations in [`scope`].
 pub struct Scope<'scope, 'env: 'scope> {
-    /// Those that were used.
+    /// The streams that were used.
     streams: RefCell<Vec<CudaStream>>,
-    /// Neither can be made shorter.
+    /// Makes both lifetimes invariant.
     lifetimes: PhantomData<(&'scope mut &'scope (), &'env mut &'env ())>,
 }
 
 /// Calls `f` with a [`Scope`], and waits for all operations submitted to it, even if `f` panics.
 ///
-/// Operations in it may borrow values that outlive the call, like threads of [`std::thread::scope`] may.
+/// Operations in it may borrow values that outlive the call, like threads in [`std::thread::scope`].
 ///
 /// ```
 /// use cuda_launch::operation::{self, DeviceOperation, copy_to_host};
@@ -49,27 +49,29 @@ pub fn scope<'env, R>(f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) ->
 }
 
 impl<'scope> Scope<'scope, '_> {
-    /// Submits an operation to a stream of the default device and returns its output, on which the device may still work.
+    /// Submits an operation to a stream of the default device and returns its output, on which the device may still be
+    /// working.
     ///
     /// # Errors
-    /// Any error of submitting the work.
+    /// Any error from submitting the work.
     pub fn submit<Op: DeviceOperation + 'scope>(&'scope self, op: Op) -> Result<Op::Output, Error> {
-        /// Notes the stream also where the operation panics.
+        /// Records the stream even if the operation panics.
         struct Note<'s>(&'s RefCell<Vec<CudaStream>>, run::Submitted);
         impl Drop for Note<'_> {
             fn drop(&mut self) {
                 let Note(streams, chain) = self;
-                // The chain may get its stream in it.
+                // The chain may get its stream only here.
                 trace::contained(|| chain.0.join_forgotten());
                 super::context::add(&mut streams.borrow_mut(), chain.0.used_stream());
             }
         }
         let note = Note(&self.streams, run::Submitted::new(Source::Default));
-        // SAFETY: 1: what the operation borrows lives at least as long as `'scope`. The end of `note` leaves the chain's stream with `End`,
-        // also where `execute` or the join of forgotten branches unwinds (then `Unjoined` has waited for the branches), and `End` waits for
-        // it before `scope` returns or unwinds.
+        // SAFETY: 1: what the operation borrows lives at least as long as `'scope`. The drop of `note` passes the chain's stream to `End`,
+        // even if `execute` or the join of forgotten branches unwinds (then `Unjoined` has waited for the branches), and `End` waits for it
+        // before `scope` returns or unwinds.
         let output = unsafe { op.execute(&note.1.0) };
-        // Not where this function returns: Rust loses a result that is there when what is dropped after it unwinds.
+        // Dropped here and not at the end of the function: if a drop unwinds after the return value was computed, Rust
+        // leaks that value.
         drop(note);
         output
     }
@@ -79,10 +81,10 @@ impl<'scope> Scope<'scope, '_> {
 struct End<'s>(&'s RefCell<Vec<CudaStream>>);
 
 impl End<'_> {
-    /// Waits for all of them, also after an error.
+    /// Waits for all of them, even after an error.
     fn wait(&self) -> Result<(), Error> {
         let mut result = Ok(());
-        // Each stays in the list until it was waited for, which may unwind.
+        // Each stays in the list until the wait for it, which may unwind, has returned.
         while let Some(stream) = self.first() {
             let waited = stream.finish();
             if waited.as_ref().is_err_and(|error| !error.is_sticky()) {
@@ -101,7 +103,8 @@ impl End<'_> {
 
 impl Drop for End<'_> {
     fn drop(&mut self) {
-        // There is something left only after a panic. Without spans: a subscriber to them may be what panicked.
+        // Something is left only after a panic. Without spans, because a `tracing` subscriber may have caused the
+        // panic.
         for stream in self.0.take() {
             stream.wait_untraced();
         }

@@ -1,4 +1,4 @@
-//! The operation that is done first.
+//! Waiting for whichever operation finishes first.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -25,8 +25,8 @@ pub struct Select<A: DeviceOperation, B: DeviceOperation>(DeviceFuture<A>, Devic
 
 /// A future of whichever operation finishes first; the other one is returned with it as a future, so no output is lost.
 ///
-/// Each runs on its own stream. If both are done, the first one wins; if it is done immediately, the second is not started. An
-/// error of either is the error of both.
+/// Each runs on its own stream. If both are done, `first` wins; if it is done immediately, `second` is not started. If either
+/// fails, so does the future.
 ///
 /// ```
 /// use cuda_launch::operation::{Either, block_on, select, value, zeroed};
@@ -50,7 +50,7 @@ where
     type Output = Result<Either<A, B>, Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        // In their places while they are polled: a waker may panic.
+        // Polled in place: a waker may panic.
         let Self(first, second) = &mut *self;
         if let Poll::Ready(output) = Pin::new(&mut *first).poll(cx) {
             let second = second.take();
@@ -86,7 +86,7 @@ impl<Op: DeviceOperation<Output: 'static>> Future for SelectAll<Op> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         if self.0.is_empty() {
-            // Nothing will ever be done.
+            // With no operations, nothing would ever finish.
             return Poll::Ready(Err(finished()));
         }
         for index in 0..self.0.len() {

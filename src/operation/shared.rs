@@ -48,17 +48,17 @@ pub trait Unzip<Op>: Sized {
     fn unzip(op: Op) -> Self::Parts;
 }
 
-/// An operation, and then what came of it.
+/// An operation, and after it has run, its result.
 struct Once<Op, T> {
     state: Mutex<State<Op, T>>,
-    /// It is not running any more.
+    /// Signalled when it is no longer running.
     ran: Condvar,
 }
 
 enum State<Op, T> {
     Described(Op),
     Running(ThreadId),
-    /// With the stream that it ran on, if any, and the thread, which the stream may be of.
+    /// With the stream that it ran on, if any, and the thread, which matters for a per-thread stream.
     Done {
         output: T,
         stream: Option<(CudaStream, ThreadId)>,
@@ -71,7 +71,7 @@ impl<Op: DeviceOperation, T> Once<Op, T> {
         Arc::new(Self { state: Mutex::new(State::Described(op)), ran: Condvar::new() })
     }
 
-    /// Runs the operation if nobody has, and takes from what came of it.
+    /// Runs the operation if it has not run yet, and takes its part of the result.
     ///
     /// # Safety
     /// 1. As duty 1 of [`DeviceOperation::execute`].
@@ -135,10 +135,10 @@ impl<Op: DeviceOperation, T> Once<Op, T> {
     }
 }
 
-/// Makes what the chain is given from now on wait for what that thread gave to that stream.
+/// Makes the later work of the chain wait for the work that `thread` submitted to `earlier`.
 fn after(cx: &ExecutionContext, (earlier, thread): &(CudaStream, ThreadId)) -> Result<(), Error> {
     if earlier.is_per_thread() && *thread != thread::current().id() {
-        // Another thread's stream has no handle here: the host waits for it.
+        // A per-thread stream of another thread has no handle here, so the host waits for it.
         return earlier.context().drain();
     }
     cx.stream()?.after(earlier)
@@ -181,7 +181,7 @@ impl Drop for Waiting {
     }
 }
 
-/// A run of the operation; its end is told also where it panics.
+/// A run of the operation; its end is signalled even if it panics.
 struct Ran<'a, Op: DeviceOperation, T> {
     once: &'a Once<Op, T>,
     state: Option<State<Op, T>>,

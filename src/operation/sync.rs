@@ -1,5 +1,5 @@
-//! What `completion` takes from elsewhere: what it synchronises with, from the standard library, and the end of foreign values. Its loom
-//! test puts loom's in their place.
+//! What `completion` imports: the standard library's synchronisation types, and the function that drops foreign values. Its loom test
+//! replaces them with loom's.
 
 pub(super) use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,6 +1,6 @@
 //! Launches that own their memory, as created by methods of typed modules.
 
-#![allow(unsafe_code)] // Declares how they are made, whose caller vouches for the launch.
+#![allow(unsafe_code)] // Declares the `unsafe` constructors, whose callers vouch for the launch.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::memory::{DeviceCopy, DeviceSlice, DeviceSliceMut};
 
 /// How an [`OwnedKernelLaunch`] builds its launch: a closure, or the [`TypedLaunch`] of a method of a typed module.
 pub trait BuildLaunch<R>: Send {
-    /// The launch of what is owned.
+    /// Builds the launch of the owned resources.
     #[doc(hidden)]
     fn describe(self, resources: &mut R) -> Result<AsyncKernelLaunch<'_>, Error>;
 }
@@ -54,7 +54,7 @@ pub struct TypedLaunch<R> {
     fill: Fill<R>,
 }
 
-/// Says which memory and objects a launch is of.
+/// Fills in the memory and objects of a launch.
 type Fill<R> = for<'r> fn(&'r mut R, &mut AsyncKernelLaunch<'r>);
 
 impl<R> BuildLaunch<R> for TypedLaunch<R> {
@@ -73,7 +73,7 @@ impl<R> fmt::Debug for TypedLaunch<R> {
 }
 
 impl<R> OwnedKernelLaunch<R> {
-    /// What methods of typed modules end in.
+    /// Called by the methods of typed modules.
     ///
     /// # Safety
     /// 1. The duties 1 and 2 of [`OwnedKernelLaunch::new`].
@@ -124,25 +124,25 @@ impl<'a> AsyncKernelLaunch<'a> {
         self.arguments.object_later::<O::Handle>();
     }
 
-    /// The first object that was not.
+    /// Fills in the first object that is not filled yet.
     #[inline]
     pub fn fill_object<H, const WRITE: bool>(&mut self, object: Object<'a, H, WRITE>) {
         self.arguments.fill_object(object);
     }
 
-    /// The first rows that were not.
+    /// Fills in the first rows that are not filled yet.
     #[inline]
     pub fn fill_rows<T: DeviceCopy, const WRITE: bool>(&mut self, rows: Rows<'a, T, WRITE>) {
         self.arguments.fill_rows(rows);
     }
 
-    /// The first slice or address that was not.
+    /// Fills in the first slice or address that is not filled yet.
     #[inline]
     pub fn fill_memory<S: DeviceSlice + ?Sized>(&mut self, memory: &'a S) {
         self.arguments.fill(slice(memory));
     }
 
-    /// As [`fill_memory`](Self::fill_memory), to be written.
+    /// As [`fill_memory`](Self::fill_memory), for memory that the kernel may write.
     #[inline]
     pub fn fill_memory_mut<S: DeviceSliceMut + ?Sized>(&mut self, memory: &'a mut S) {
         self.arguments.fill(slice_mut(memory));

@@ -16,7 +16,7 @@ impl<'a> AsyncKernelLaunch<'a> {
 
     /// The next argument under a name, by which it can be set later in what is made from this launch: a prepared
     /// [`PreparedLaunch`](crate::launch::PreparedLaunch), a [`LaunchPlan`](crate::LaunchPlan), or a graph of operations. An argument of size 0 is
-    /// no parameter, and leaves no name.
+    /// not a parameter, and its name is dropped.
     pub fn named<Kind>(&mut self, name: &'a str, argument: impl StoredArgument<'a, Kind>) -> &mut Self {
         let first = self.arguments.count();
         argument.store_in(&mut self.arguments);

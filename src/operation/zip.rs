@@ -18,7 +18,7 @@ pub struct Zip<Ops>(Ops);
 /// last costs an event and a wait at its end, and also at its start if the chain has used its stream. After an error, the
 /// remaining operations are not started.
 ///
-/// `zip!` is the same without the second pair of brackets.
+/// `zip!` does the same without the inner parentheses of the tuple.
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, value, zeroed, zip};
@@ -53,9 +53,9 @@ macro_rules! zips {
                 let ($($op,)+ $last,) = self.0;
                 let mut branches = cx.branches();
                 $(
-                    // SAFETY: 1: the caller's duty 1, as this operation borrows what its parts do; the branch is joined
-                    // to the stream of `cx`, or waited for, before whoever runs the chain waits for that: by `join`,
-                    // or, after an error or a panic, by the drop of `branches`.
+                    // SAFETY: 1: the caller's duty 1, as this operation borrows what its parts do; before the caller
+                    // waits for the stream of `cx`, the branch is joined to it or waited for: by `join`, or, after an
+                    // error or a panic, by the drop of `branches`.
                     let $op = branches.branch(|cx| unsafe { $op.execute(cx) })?;
                 )+
                 // SAFETY: 1: the caller's duty 1, as this operation borrows what its parts do.

@@ -4,21 +4,21 @@
 //! Two words let most submissions proceed: a bit for each stream that may read, and one for the stream that may write.
 //! They are a summary of a list behind a lock, which all other submissions consult. The invariants:
 //!
-//! 1. A stream whose work may access the memory is in the list from before that work is submitted until another stream of the
-//!    list comes after it, or it is done.
-//! 2. A stream whose bit is in `readers` is in the list and comes after every write of the others, none of which may write again
-//!    without consulting the list.
+//! 1. A stream whose work may access the memory is in the list, from before that work is submitted until another stream of
+//!    the list is ordered after it, or until the work is done.
+//! 2. A stream whose bit is set in `readers` is in the list and is ordered after every write by the others, none of which may
+//!    write again without consulting the list.
 //! 3. A stream whose bit is in `writer` has written and is alone in the list.
-//! 4. A stream of the list comes after every write of the others that was noted up to its `after`. A write by the bit in `writer` is noted
-//!    by nobody, but whoever finds such a writer in the list has taken that bit away.
+//! 4. A stream of the list is ordered after every write by the others that was noted up to its `after`. A write that proceeds on the bit
+//!    in `writer` alone is not noted, but a thread that finds such a writer in the list has cleared that bit before.
 //!
 //! A bit counts only for an announced submission. A thread that clears a bit therefore waits for the stream only after checking whether
 //! all submissions that may have seen the bit have finished (see `submissions`). If not, the wait may miss one of them: the
 //! stream stays in the list, without the bit, and the next one waits for it again.
 //!
 //! Nobody waits for a stream while the lock is held: the stream may be in a host function that waits for another thread's access to
-//! this memory. An access is noted, then the others are waited for, then the list is looked at again: an entry is struck off, or a bit
-//! given, only if no note was made meanwhile that this must come after.
+//! this memory. An access is noted, then the others are waited for, then the list is read again: an entry is removed, or a bit set,
+//! only if no access that must come first was noted in the meantime.
 
 use super::submissions::Submissions;
 use super::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
@@ -32,19 +32,20 @@ pub(crate) trait Queue: Clone {
     /// Its submissions.
     fn submissions(&self) -> &Submissions;
 
-    /// Those of them of which nobody has borrowed the memory.
+    /// The submissions among them whose memory is not borrowed (launches of graphs).
     fn unborrowed(&self) -> &Submissions;
 
-    /// Waits until other threads have submitted to `earlier` what they are about to submit, as `is_so` says.
+    /// Waits until other threads have submitted to `earlier` the work that they have announced there, which `is_so`
+    /// tells.
     fn wait_until(&self, earlier: &Self, is_so: impl Fn() -> bool) -> Result<(), Self::Error>;
 
-    /// Its bit, and the bits of its owner; [`NO_KEY`] if it has none.
+    /// Its bit, together with the bits of its owner; [`NO_KEY`] if it has no bit.
     fn key(&self) -> u64;
 
     /// The same, after taking a free bit if it has none.
     fn claim_key(&self) -> u64;
 
-    /// Whether the work of both runs in one order.
+    /// Whether both are the same queue, so that their work runs in the order of submission.
     fn is(&self, other: &Self) -> bool;
 
     /// Makes work submitted to it from now on wait for the work submitted to `earlier` so far.
@@ -57,14 +58,14 @@ pub(crate) trait Queue: Clone {
     fn is_done(&self) -> bool;
 }
 
-/// The upper bits of the words of memory say whose memory it is, and so do those of a queue's key: each bit of a small number, and
-/// its opposite, so that `word & key == key` only if the numbers are the same. The lower bits are for queues.
+/// The upper bits of a memory's words, and of a queue's key, identify the owner: each bit of the owner's number and its
+/// complement, so that `word & key == key` only if the numbers are equal. The lower bits are for queues.
 const OWNER_BITS: u32 = 6;
 
 /// How many queues of an owner can have a bit at the same time.
 pub(crate) const QUEUES: u32 = u64::BITS - 2 * OWNER_BITS;
 
-/// The key of a queue that has no bit: no word of memory has all of it.
+/// The key of a queue that has no bit: no word of memory contains all of its bits.
 pub(crate) const NO_KEY: u64 = u64::MAX;
 
 /// How many owners can have a number at the same time.
@@ -90,9 +91,9 @@ pub(crate) struct Accesses<Q> {
 #[derive(Debug)]
 struct List<Q> {
     entries: Vec<Entry<Q>>,
-    /// How long it may become before it is searched for entries that are done.
+    /// The length at which the list is searched for entries whose work is done.
     limit: usize,
-    /// Counts the notes.
+    /// The number of accesses noted so far.
     notes: u64,
 }
 
@@ -101,18 +102,19 @@ struct Entry<Q> {
     queue: Q,
     /// The number of its last note.
     note: u64,
-    /// That of its last write; 0 before it wrote.
+    /// The number of the note of its last write; 0 if it has not written.
     wrote: u64,
-    /// It comes after the writes of all others up to the note of this number. So one without a bit waits once for what it reads again and
-    /// again.
+    /// The queue is ordered after the writes of all others up to the note with this number. So a queue without a bit waits only once for
+    /// memory that it reads repeatedly.
     after: u64,
-    /// How many submissions of the queue had been announced when its bit in `readers` was taken away, and that in `writer`.
+    /// The number of submissions that had been announced on the queue when its bit in `readers` was cleared.
+    /// `lost_writing`: the same for `writer`.
     lost_reading: Option<usize>,
     lost_writing: Option<usize>,
 }
 
-/// The list is searched for entries that are done only from this length on: more than there are bits, so that streams which read again and
-/// again are not removed between two short kernels.
+/// The list is searched for entries whose work is done only from this length on. It exceeds the number of bits, so that streams which read
+/// repeatedly are not removed between two short kernels.
 const FEW: usize = QUEUES as usize + 12;
 
 impl<Q: Queue> Accesses<Q> {
@@ -122,15 +124,15 @@ impl<Q: Queue> Accesses<Q> {
         Self { readers: AtomicU64::new(owner), writer: AtomicU64::new(owner), owner, list: Mutex::new(list) }
     }
 
-    /// The word that has all of the key of each queue an announced submission to which may read, or write, without waiting for
-    /// anything.
+    /// The word that contains all bits of a queue's key if a submission announced on that queue may read (or write, if
+    /// `written`) without waiting for anything.
     #[inline(always)]
     pub(crate) fn word(&self, written: bool) -> u64 {
         // SeqCst, as the announcement before it: see `submissions`.
         if written { self.writer.load(Ordering::SeqCst) } else { self.readers.load(Ordering::SeqCst) }
     }
 
-    /// The part of a key that may be set and cleared here: nothing of another owner's.
+    /// The bits of `key` that may be set and cleared here; none but the owner's if the key is of another owner.
     fn bits(&self, key: u64) -> u64 {
         if self.owner != 0 && key != NO_KEY && key & self.owner == self.owner { key } else { self.owner }
     }
@@ -147,7 +149,8 @@ impl<Q: Queue> Accesses<Q> {
         let after = |entry: &Entry<Q>| entry.wrote > known && !entry.queue.is(queue) && !entry.is_over();
         list.name(waits, after, |entry| entry.has_finished(entry.lost_writing, Some(queue)));
         let mut list = self.come_after(list, queue, waits)?;
-        // Else this queue does not come after everything that one of them writes, or that another has written meanwhile.
+        // Otherwise this queue is not ordered after everything that one of them writes, or that another queue has
+        // written in the meantime.
         let is_last = |entry: &Entry<Q>| !after(entry) || waits.cover(entry.note);
         let notes = list.notes;
         if list.entries.iter().all(is_last)
@@ -163,13 +166,14 @@ impl<Q: Queue> Accesses<Q> {
     pub(crate) fn write(&self, queue: &Q, waits: &mut Waits<Q>) -> Result<(), Q::Error> {
         let mut list = self.list();
         self.take_bits(&mut list);
-        // First: who is struck off below is waited for by this queue, which must then be there to be waited for.
+        // Noted first: this queue waits for the entries that are removed below, so it must be in the list for others to
+        // wait for.
         list.note(queue, true);
         if list.entries.len() > 1 {
             list = self.strike(list, |entry| !entry.queue.is(queue) && entry.is_over());
             list.name(waits, |entry| !entry.queue.is(queue), |entry| entry.has_lost_all(Some(queue)));
             list = self.come_after(list, queue, waits)?;
-            // They live on in `waits`.
+            // `waits` keeps the queues of the removed entries alive.
             list.entries.retain(|entry| !waits.cover(entry.note));
         }
         if let [own] = list.entries.as_mut_slice()
@@ -183,8 +187,8 @@ impl<Q: Queue> Accesses<Q> {
         Ok(())
     }
 
-    /// Makes `queue` wait for those that were named, without the lock: it may take long, and end only after another access to this
-    /// memory.
+    /// Makes `queue` wait for the queues that were named. The lock is released meanwhile: the wait may take long, and may end only
+    /// after another access to this memory.
     fn come_after<'a>(
         &'a self,
         list: MutexGuard<'a, List<Q>>,
@@ -199,7 +203,7 @@ impl<Q: Queue> Accesses<Q> {
         Ok(self.list())
     }
 
-    /// All that may use the memory now.
+    /// The queues whose work may use the memory now, to be waited for.
     pub(crate) fn pending(&self) -> Waits<Q> {
         let (mut list, mut waits) = (self.list(), Waits::default());
         self.take_bits(&mut list);
@@ -209,7 +213,7 @@ impl<Q: Queue> Accesses<Q> {
 
     /// The host has waited for all of `pending`, which need not be waited for again.
     pub(crate) fn settle(&self, pending: &Waits<Q>) {
-        // They live on in `pending`.
+        // `pending` keeps the queues of the removed entries alive.
         self.list().entries.retain(|entry| !pending.cover(entry.note));
     }
 
@@ -246,7 +250,8 @@ impl<Q: Queue> Accesses<Q> {
     /// Removes entries that are done.
     fn prune<'a>(&'a self, list: MutexGuard<'a, List<Q>>) -> MutexGuard<'a, List<Q>> {
         let mut list = self.strike(list, |entry| {
-            // Asked before, so that who is busy keeps its bit; and after, when no more can come.
+            // Asked before the bit is cleared, so that a busy queue keeps it, and again afterwards, when no further
+            // submission can rely on it.
             if !entry.queue.is_done() {
                 return false;
             }
@@ -259,8 +264,8 @@ impl<Q: Queue> Accesses<Q> {
         list
     }
 
-    /// Removes these entries. They go while the list is not locked: the last handle of a stream may be among them, and with it what a
-    /// program has lent to its context, whose end may do anything.
+    /// Removes these entries. They are dropped while the list is not locked: an entry may hold the last handle of a stream, and with
+    /// it user objects that the context owns, whose `Drop` may do anything.
     fn strike<'a>(
         &'a self,
         mut list: MutexGuard<'a, List<Q>>,
@@ -280,7 +285,7 @@ impl<Q: Queue> Accesses<Q> {
         list
     }
 
-    /// From now on every access consults the list.
+    /// Clears all bits, so that from now on every access consults the list.
     fn take_bits(&self, list: &mut List<Q>) {
         self.writer.store(self.owner, Ordering::SeqCst);
         self.readers.store(self.owner, Ordering::SeqCst);
@@ -290,14 +295,15 @@ impl<Q: Queue> Accesses<Q> {
         }
     }
 
-    // Nothing panics while the lock is held, and every state of the list is whole.
+    // Nothing panics while the lock is held, and every intermediate state of the list is valid.
     fn list(&self) -> MutexGuard<'_, List<Q>> {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<Q: Queue> List<Q> {
-    /// Names those that are to be waited for; `is_complete` says whether nothing more can come that the next ones do not learn of.
+    /// Tells `waits` which queues to wait for; `is_complete` says whether all accesses of an entry are noted, so that no unnoted
+    /// one can follow.
     fn name(
         &self,
         waits: &mut Waits<Q>,
@@ -310,7 +316,7 @@ impl<Q: Queue> List<Q> {
         }
     }
 
-    /// Notes an access; up to which note the queue comes after all writes of others.
+    /// Notes an access. Returns the note up to which the queue was already ordered after all writes of others.
     fn note(&mut self, queue: &Q, wrote: bool) -> u64 {
         self.notes += 1;
         let note = self.notes;
@@ -329,27 +335,28 @@ impl<Q: Queue> List<Q> {
 }
 
 impl<Q: Queue> Entry<Q> {
-    /// Its bit in `readers` is gone.
+    /// Records that its bit in `readers` was cleared.
     fn lose_reading(&mut self) {
         self.lost_reading.get_or_insert_with(|| self.queue.submissions().announced());
     }
 
-    /// Its bit in `writer` is gone.
+    /// Records that its bit in `writer` was cleared.
     fn lose_writing(&mut self) {
         self.lost_writing.get_or_insert_with(|| self.queue.submissions().announced());
     }
 
-    /// Whether all that may have seen a bit that was lost is submitted; `by` asks in the middle of a submission.
+    /// Whether all submissions that may have seen a bit before it was cleared have finished; `by` is the queue whose
+    /// submission in progress asks.
     fn has_finished(&self, lost: Option<usize>, by: Option<&Q>) -> bool {
         lost.is_some_and(|announced| have_finished(&self.queue, announced, by))
     }
 
-    /// Whether the host has seen the end of all that it stands for, as far as its bits are gone.
+    /// Whether the host has seen the end of all work announced on the queue.
     fn is_over(&self) -> bool {
         self.queue.has_seen_end_of(self.queue.submissions().announced())
     }
 
-    /// The same of both bits.
+    /// [`has_finished`](Self::has_finished) for both bits.
     fn has_lost_all(&self, by: Option<&Q>) -> bool {
         self.has_finished(self.lost_reading, by) && self.has_finished(self.lost_writing, by)
     }

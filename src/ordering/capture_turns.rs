@@ -1,18 +1,19 @@
-//! The turns of a capture: who gives work to its streams, what is recorded of that, and how it ends. Independent of the driver: loom
-//! tests it.
+//! The turns of a capture: which thread submits work to its streams, what is recorded of that work, and how the capture ends.
+//! Independent of the driver: loom tests it.
 //!
-//! What a stream of a capture is given is recorded until the driver is told to end the capture, and would run from then on. So a thread
-//! that submits work to one of the streams has the *turn* from before it is told that the capture is open until it has recorded
-//! what the work uses. The invariants:
+//! Work submitted to a stream of a capture is recorded until the driver is told to end the capture, and would run at once after that.
+//! So a thread that submits work to one of the streams holds the *turn*, from before it checks that the capture is open until it has
+//! recorded what the work uses. The invariants:
 //!
-//! 1. The driver is not told to end the capture while a thread has a turn: whoever has one is in the capture until it is over.
-//! 2. What was recorded in a turn is in the record that the end takes.
-//! 3. The end has the last turn. No stream is forked into the capture, and none is given work, after that: in it, the end joins all forks
-//!    with all of their work.
-//! 4. Of the threads that end a capture by hand, one is the first to say so: it alone tells the driver, and has the record.
+//! 1. The driver is not told to end the capture while a thread has the turn: until the turn is over, the work of that thread
+//!    is captured.
+//! 2. Whatever was recorded in a turn is in the record that the thread which ends the capture takes.
+//! 3. The thread that ends the capture has the last turn, in which it joins all forks with all of their work. After that no stream is
+//!    forked into the capture, and no work is submitted to it.
+//! 4. If several threads end a capture by hand, only the first to mark it as ended tells the driver and takes the record.
 //!
-//! Whoever submits takes the turn, and then looks whether the capture is over; whoever ends it first says that it is over, and then takes
-//! the turn. One of the two always sees the other: the submission finds the capture over, or the end waits for it.
+//! A submission takes the turn and then checks whether the capture has ended; the end first marks the capture as ended and then takes the
+//! turn. One of the two always sees the other: either the submission finds the capture ended, or the end waits for it.
 
 use super::accesses::{Accesses, Queue};
 use super::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
@@ -45,7 +46,7 @@ pub(crate) struct Captured<R, Q> {
     pub(crate) resource: R,
     /// Whether captured work writes it.
     pub(crate) written: bool,
-    /// Its accesses on the streams of the capture, which wait for each other as streams outside a capture do.
+    /// Its accesses on the streams of the capture, which are ordered like those of streams outside a capture.
     within: Accesses<Q>,
 }
 
@@ -63,22 +64,22 @@ pub(crate) struct Turns<L, R, Q, T> {
     ended: AtomicBool,
     /// Held while one of its streams is given work.
     lock: L,
-    /// `None` once the record was taken.
+    /// `None` after the record was taken.
     memory: Mutex<Option<Vec<Captured<R, Q>>>>,
     /// As `memory`.
     rest: Mutex<Option<T>>,
 }
 
 impl<L: TurnLock, R: Kept, Q: Queue, T: Default> Turns<L, R, Q, T> {
-    /// Those of a capture that is about to begin.
+    /// The turns of a capture that is about to begin.
     pub(crate) fn new(lock: L) -> Self {
         let (memory, rest) = (Mutex::new(Some(Vec::new())), Mutex::new(Some(T::default())));
         Self { ended: AtomicBool::new(false), lock, memory, rest }
     }
 
-    /// Whether the capture is over: then its streams serve nobody.
+    /// Whether the capture has ended: its streams then accept no more work.
     pub(crate) fn has_ended(&self) -> bool {
-        // Relaxed: who must not miss the end asks in a turn, and the end has the last one.
+        // Relaxed: a thread that must not miss the end checks in a turn, and the end has the last turn.
         self.ended.load(Ordering::Relaxed)
     }
 
@@ -110,7 +111,7 @@ impl<L: TurnLock, R: Kept, Q: Queue, T: Default> Turns<L, R, Q, T> {
         if write { within.write(queue, waits) } else { within.read(queue, waits) }.map_err(Refused::Error)
     }
 
-    /// What else is recorded; `None` once the record was taken, which does not happen in a turn.
+    /// The rest of the record; `None` after the record was taken, which never happens during a turn.
     // Nothing panics while the lock is held, and every state of the lists is whole.
     pub(crate) fn rest(&self) -> MutexGuard<'_, Option<T>> {
         self.rest.lock().unwrap_or_else(PoisonError::into_inner)
@@ -121,22 +122,23 @@ impl<L: TurnLock, R: Kept, Q: Queue, T: Default> Turns<L, R, Q, T> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on nobody gets a turn. Whether this is the first to say so, and so the one who ends the capture.
+    /// Marks the capture as ended, after which no thread gets a turn. Returns whether this call was the first, whose
+    /// caller then ends the capture.
     pub(crate) fn end(&self) -> bool {
-        // Relaxed: who has the turn later knows of it by the lock.
+        // Relaxed: a thread that takes the turn later sees it through the lock.
         !self.ended.swap(true, Ordering::Relaxed)
     }
 
-    /// From now on nobody gets a turn. Waits for those that there are, and then runs `last` in the last one. Call it before the driver ends
+    /// Marks the capture as ended, waits for the turn in progress, and runs `last` in the last turn. To be called before the driver ends
     /// the capture, on a thread that does not have the turn.
     pub(crate) fn close<X>(&self, call: &'static str, last: impl FnOnce() -> X) -> X {
         self.end();
-        // An error only where this thread has it.
+        // An error only if this thread has the turn.
         let _turn = self.lock.lock(call);
         last()
     }
 
-    /// Ends the record, and returns it for the graph. After `close`, unless nothing was begun.
+    /// Takes the record, for the graph. To be called after `close`, unless the capture never began.
     pub(crate) fn take_record(&self) -> (Vec<Captured<R, Q>>, T) {
         self.end();
         let (memory, rest) = (self.memory().take(), self.rest().take());

@@ -11,7 +11,7 @@ impl StreamAccesses {
     pub(crate) fn wait(&self) -> Result<(), Error> {
         ThreadStream::may_order("cuStreamSynchronize")?;
         let pending = self.pending();
-        // Without the lock: what a stream waits for may be a thread that is about to read the memory.
+        // Without the lock: a stream may be waiting for a thread that is about to access this memory.
         pending.named().try_for_each(ThreadStream::drain)?;
         self.settle(&pending);
         Ok(())
@@ -35,16 +35,17 @@ impl StreamAccesses {
         context.end_of_work()
     }
 
-    /// Waits on the host until nothing uses memory that was lent, whose owner takes it back in any case: as
-    /// [`submit_and_wait`] does, for each stream. Copies on other threads' own streams were waited for there.
+    /// Waits on the host until nothing uses memory that was lent, for each stream as [`submit_and_wait`] does: the
+    /// owner gets the memory back even after an error. Copies on per-thread streams of other threads were waited for by
+    /// those threads.
     ///
     /// Driver call: `cuStreamSynchronize` for each stream that used it.
     pub(crate) fn end_of_loan(&self) -> Result<(), Error> {
         let queues = self.queues();
-        // All guards first: they wait also if a wait unwinds.
+        // All guards are made first, so that they wait even if one of the waits unwinds.
         let unfinished: Vec<_> = queues.iter().filter_map(ThreadStream::handle).map(Unfinished).collect();
         if std::thread::panicking() {
-            // A wait with a span may be what panicked.
+            // The panic may come from a traced wait.
             return Ok(());
         }
         unfinished.into_iter().map(|stream| stream.wait(CudaStream::drain)).fold(Ok(()), Result::and)
@@ -55,7 +56,8 @@ impl StreamAccesses {
         self.queues().iter().any(|queue| !queue.context().is_same(context))
     }
 
-    /// Waits on the host for the streams of other contexts that use the memory; a fault ends their work, too.
+    /// Waits on the host for the streams of other contexts that use the memory; their work has also ended after a
+    /// fault.
     ///
     /// Driver call: `cuStreamSynchronize` for each.
     pub(crate) fn end_of_strangers(&self, context: &CudaContext) -> Result<(), Error> {
@@ -67,8 +69,8 @@ impl StreamAccesses {
         })
     }
 
-    /// A stream that comes after all accesses, on which the memory can be freed: the only one that accessed it, or else
-    /// `otherwise`, which then waits for all.
+    /// A stream that is ordered after all accesses, on which the memory can be freed: the only stream that accessed it,
+    /// or else `otherwise`, which is made to wait for all of them.
     pub(crate) fn last_stream(&self, otherwise: &CudaStream) -> Result<CudaStream, Error> {
         if let Some(queue) = self.only()
             && let Some(stream) = queue.handle()
@@ -82,8 +84,8 @@ impl StreamAccesses {
         Ok(otherwise.clone())
     }
 
-    /// Like [`last_stream`](Self::last_stream), for memory that any work in its context may access: `None` where some
-    /// of that work has no stream any more that could be waited for.
+    /// Like [`last_stream`](Self::last_stream), for memory that any work in its context may access: `None` if the
+    /// stream of some of that work no longer exists, so that it cannot be waited for.
     pub(crate) fn last_stream_of_all(&self, otherwise: &CudaStream) -> Option<CudaStream> {
         let busy = otherwise.context().busy_streams()?;
         let mut queues = self.queues();
@@ -93,14 +95,14 @@ impl StreamAccesses {
             }
         }
         let last = last_of(&queues, otherwise);
-        // Not where this function returns: Rust loses a result that is there when what is dropped after it unwinds. The last handle of a
-        // stream may be among them by now.
+        // Dropped here and not at the end of the function: if a drop unwinds after the return value was computed, Rust leaks that value.
+        // One of these may by now be the last handle of a stream.
         drop((queues, busy));
         last
     }
 }
 
-/// A stream that comes after all of these.
+/// A stream that is ordered after all of these.
 fn last_of(queues: &[ThreadStream], otherwise: &CudaStream) -> Option<CudaStream> {
     let context = otherwise.context();
     if queues.is_empty() {
@@ -119,8 +121,8 @@ fn last_of(queues: &[ThreadStream], otherwise: &CudaStream) -> Option<CudaStream
     Some(last)
 }
 
-/// Submits work that uses host memory of the caller, and waits until it no longer does: also after an error, when part of it
-/// may be running, and if a `tracing` subscriber panics.
+/// Submits work that uses host memory of the caller, and waits until it is done, even after an error, when part of it may be
+/// running, and if a `tracing` subscriber panics.
 ///
 /// Driver calls: those of `submit`, `cuStreamSynchronize`.
 pub(crate) fn submit_and_wait(

@@ -7,7 +7,7 @@ use crate::driver::{CudaStream, NO_KERNEL, OwnGuard, Resource, StreamAccesses, S
 use crate::error::Error;
 
 /// Work that was announced on a stream and is about to be submitted; finished when this is dropped. Until then the
-/// accesses that it has noted are not forgotten.
+/// accesses that it has noted stay in the lists of their memory.
 #[derive(Debug)]
 pub struct Submission<'s> {
     stream: &'s CudaStream,
@@ -29,7 +29,7 @@ impl<'s> Submission<'s> {
         Self::announced(stream, stream.queue().announce_in_turn())
     }
 
-    /// The same for work of which nobody has borrowed the memory. It is not held back.
+    /// The same for work whose memory is not borrowed (launches of graphs). It is not held back.
     pub(crate) fn unborrowed(stream: &'s CudaStream) -> Self {
         let queue = stream.queue();
         let mut work = Self::announced(stream, queue.announce(NO_KERNEL));
@@ -37,17 +37,17 @@ impl<'s> Submission<'s> {
         work
     }
 
-    /// Work that was announced on `stream` by this number, and has looked at nothing that it does not look at again.
+    /// Work that was announced on `stream` with this number, and will read again whatever state it has read so far.
     pub(crate) fn begun(stream: &'s CudaStream, number: usize) -> Self {
         Self::announced(stream, stream.queue().in_turn(number))
     }
 
-    /// Work that was announced on `stream` by this number, and is not finished yet.
+    /// Work that was announced on `stream` with this number, and is not finished yet.
     pub(crate) fn announced(stream: &'s CudaStream, number: usize) -> Self {
         Self { stream, number, waits: StreamWaits::default(), turn: stream.turn("a submission") }
     }
 
-    /// An error where the thread does not have the turn of the capture.
+    /// The error of taking the turn of the capture, if that failed.
     pub(crate) fn has_turn(&mut self) -> Result<(), Error> {
         match &mut self.turn {
             Ok(_) => Ok(()),
@@ -60,17 +60,17 @@ impl<'s> Submission<'s> {
         self.stream
     }
 
-    /// What it waits for, when all its accesses are noted.
+    /// The streams that it waits for, after all its accesses are noted.
     pub(crate) fn take_waits(&mut self) -> StreamWaits {
         std::mem::take(&mut self.waits)
     }
 
-    /// It launches the kernel of this number, which is then listed if a fault occurs.
+    /// Records that it launches the kernel with this number, which is then listed if a fault occurs.
     pub(crate) fn launches(&self, kernel: u32) {
         self.stream.queue().launches.note(self.number, kernel);
     }
 
-    /// It launches nothing after all.
+    /// Records that it launches no kernel after all.
     pub(crate) fn refused(&self) {
         self.launches(NO_KERNEL);
     }
@@ -109,8 +109,8 @@ impl<'s> Submission<'s> {
         self.order(accesses, written)
     }
 
-    /// Notes the access, and waits for what it comes after. Once in a program: what it calls is generic, and would be compiled again in each
-    /// crate that submits work.
+    /// Notes the access, and makes the stream wait for earlier accesses. Not inlined, so that the generic code that it calls is compiled
+    /// once and not in every crate that submits work.
     #[inline(never)]
     fn order(&mut self, accesses: &StreamAccesses, written: bool) -> Result<(), Error> {
         ThreadStream::may_order("cuStreamWaitEvent")?;
@@ -129,7 +129,7 @@ impl<'s> Submission<'s> {
         self.made(name, &asked, &mut call)
     }
 
-    /// Once in the program, and not for each call.
+    /// Not generic, so that it is compiled once and not for each call.
     fn made(
         mut self,
         name: &'static str,

@@ -1,17 +1,18 @@
 //! How many submissions were announced on a stream, and how many of them have finished. Independent of the driver: loom tests
 //! it.
 //!
-//! A submission is announced before anything checks what it must wait for, and finished when the driver has accepted it.
-//! A thread that revokes a stream's permission to proceed first removes the permission and then looks here. One of the two
-//! always sees the other: the submission finds no permission, or the other one finds the submission unfinished.
+//! A submission is announced before anything checks what it must wait for, and finished when the driver has accepted it. A
+//! thread that revokes a stream's permission to proceed (its bit in the memory's word) first removes the permission and
+//! then checks here. One of the two always sees the other: either the submission finds no permission, or the thread finds
+//! the submission unfinished.
 //!
-//! Where threads share a stream and never pause, some submission is always unfinished, and no count tells when the earlier ones have
-//! finished. Who waits for that can hold back new submissions until all have finished: it announces one that never begins, so that every
-//! other one overlaps with it, and looks.
+//! If threads share a stream and never pause, some submission is always unfinished, and the counts never tell that the earlier ones have
+//! finished. A thread that waits for that can hold back new submissions until all have finished: it announces a submission that never
+//! begins, so that every other one overlaps with it and checks whether it is held back.
 
 use super::sync::{AtomicBool, AtomicUsize, Ordering, pause};
 
-/// For so many pauses a submission is held back at most: half a second or a second.
+/// The largest number of pauses for which a submission is held back: half a second to a second.
 const MOST_PAUSES: usize = 6_000;
 
 /// The submissions of one stream.
@@ -19,14 +20,16 @@ const MOST_PAUSES: usize = 6_000;
 pub(crate) struct Submissions {
     announced: AtomicUsize,
     finished: AtomicUsize,
-    /// Some submission was announced before an earlier one had finished, so that the two counts are less conclusive.
+    /// Whether a submission was ever announced before an earlier one had finished: the two counts alone then prove
+    /// less.
     overlapped: AtomicBool,
-    /// One was held back for as long as any is, by who waits for something else by now: those that follow are not, until nobody holds
-    /// any back.
+    /// A submission was held back for the maximum time, so the holder must be waiting for something else by now: further submissions
+    /// are not held back until all current holds have ended.
     overstayed: AtomicBool,
-    /// So many of them, counted from the first, were seen to have finished.
+    /// The number of submissions, counted from the first, that are known to have finished.
     known: AtomicUsize,
-    /// How many of them hold new ones back. They are announced before they are counted here, and finish after that.
+    /// The number of holds: submissions that never begin and hold new ones back. Each is announced before it is counted
+    /// here, and finishes after it is no longer counted.
     holds: AtomicUsize,
 }
 
@@ -34,9 +37,9 @@ impl Submissions {
     /// Announces a submission, and returns its number.
     #[inline(always)]
     pub(crate) fn announce(&self) -> usize {
-        // SeqCst, as the look that follows: see the head of this file.
+        // SeqCst, like the load that follows: see the head of this file.
         let number = self.announced.fetch_add(1, Ordering::SeqCst);
-        // Relaxed: an old count only says so too often.
+        // Relaxed: a stale count only reports an overlap too often.
         if self.finished.load(Ordering::Relaxed) != number {
             self.overlap();
         }
@@ -49,7 +52,8 @@ impl Submissions {
         self.overlapped.store(true, Ordering::Relaxed);
     }
 
-    /// The same of one that can be held back, if `withdrawn` agrees. Then it is announced twice, and the first number is `withdrawn`.
+    /// The same for a submission that can be held back, if `withdrawn` agrees. It is then announced twice; `withdrawn` is given the
+    /// first number.
     #[inline(always)]
     pub(crate) fn announce_in_turn(&self, withdrawn: impl FnOnce(usize) -> bool) -> usize {
         let number = self.announced.fetch_add(1, Ordering::SeqCst);
@@ -66,7 +70,7 @@ impl Submissions {
         self.in_turn(number, withdrawn)
     }
 
-    /// Waits as long as one that is announced now would be held back.
+    /// Waits as long as a submission that is announced now would be held back.
     pub(crate) fn wait_turn(&self) {
         if (0..MOST_PAUSES).take_while(|_| self.is_held()).map(|_| pause()).count() == MOST_PAUSES {
             self.overstayed.store(true, Ordering::Relaxed);
@@ -74,13 +78,14 @@ impl Submissions {
     }
 
     fn is_held(&self) -> bool {
-        // Relaxed: an old answer holds one more back, or one less, which whoever holds them back does not rely on.
+        // Relaxed: a stale value holds one submission more or less back; the holder does not rely on it.
         self.holds.load(Ordering::SeqCst) != 0 && !self.overstayed.load(Ordering::Relaxed)
     }
 
-    /// The same of one that was announced by this number, and has looked at nothing that still counts.
+    /// The same for a submission that was announced with this number, and will read again whatever state it has read so
+    /// far.
     ///
-    /// It is not held back for long: who holds it back may wait for what comes after it.
+    /// It is not held back for long: the holder may be waiting for something that comes after it.
     pub(crate) fn in_turn(&self, number: usize, withdrawn: impl FnOnce(usize) -> bool) -> usize {
         if !self.is_held() || !withdrawn(number) {
             return number;
@@ -90,20 +95,21 @@ impl Submissions {
         self.announce()
     }
 
-    /// Announces so many that finish together with one that was announced, and is not finished: the number of the first.
+    /// Announces `count` submissions that finish together with one that is announced and not finished; returns the
+    /// number of the first.
     ///
-    /// None of them overlaps with another: they finish only when all have.
+    /// They need not be marked as overlapping, because they all finish at once.
     pub(crate) fn announce_parts(&self, count: usize) -> usize {
         self.announced.fetch_add(count, Ordering::SeqCst)
     }
 
-    /// So many at once.
+    /// Finishes `count` submissions at once.
     pub(crate) fn finish_all(&self, count: usize) {
         self.finished.fetch_add(count, Ordering::AcqRel);
     }
 
-    /// Holds new ones back until [`release`](Self::release), by one that never begins; `note` is told its number before it counts as
-    /// finished for anybody.
+    /// Holds new submissions back until [`release`](Self::release), by announcing one that never begins; `note` gets its number
+    /// before any thread can count it as finished.
     pub(crate) fn hold(&self, note: impl FnOnce(usize)) {
         // Relaxed: whoever sees that it has finished sees this too.
         self.overlapped.store(true, Ordering::Relaxed);
@@ -121,7 +127,7 @@ impl Submissions {
     /// The driver has accepted a submission, or refused it.
     #[inline(always)]
     pub(crate) fn finish(&self) {
-        // AcqRel, so that each brings along what those before it have set.
+        // AcqRel, so that each finish also publishes what the earlier ones have written.
         self.finished.fetch_add(1, Ordering::AcqRel);
     }
 
@@ -132,10 +138,10 @@ impl Submissions {
 
     /// Whether the first `announced` of them have finished; may return false although they have.
     ///
-    /// As long as each finishes before the next one is announced, the count is enough. If threads share the stream, the only proof is
-    /// a moment at which all had finished, which is remembered.
+    /// As long as each submission finishes before the next one is announced, comparing the counts is enough. If threads share the
+    /// stream, the only proof is a moment at which all had finished, which `known` remembers.
     pub(crate) fn have_finished(&self, announced: usize) -> bool {
-        // Acquire: what those have set who were seen.
+        // Acquire: makes visible what the finished submissions have written.
         if self.known.load(Ordering::Acquire) >= announced {
             return true;
         }
@@ -146,13 +152,13 @@ impl Submissions {
         self.all_have()
     }
 
-    /// The same for who has announced one that has not finished, and is not asked about: where threads share the count, all but that may
-    /// have.
+    /// The same for a caller that has an unfinished submission of its own, which does not count: if threads share the stream, all others
+    /// may have finished.
     pub(crate) fn others_have_finished(&self, announced: usize) -> bool {
         self.have_finished(announced) || self.all_but(1).is_some()
     }
 
-    /// How many of them, counted from the first, have certainly finished; may be too low.
+    /// The number of submissions, counted from the first, that have certainly finished; may be too low.
     pub(crate) fn finished(&self) -> usize {
         let finished = self.finished.load(Ordering::SeqCst);
         if !self.overlapped.load(Ordering::Relaxed) {
@@ -162,7 +168,7 @@ impl Submissions {
         self.known.load(Ordering::Acquire)
     }
 
-    /// Whether there was a moment just now at which all had finished, but for those that hold others back.
+    /// Whether there was a moment during this call at which all had finished, except for holds.
     fn all_have(&self) -> bool {
         let all = self.all_but(0);
         if let Some(announced) = all {
@@ -171,10 +177,11 @@ impl Submissions {
         all.is_some()
     }
 
-    /// How many were announced, if all but so many of them had finished at a moment just now.
+    /// The number of announced submissions, if at some moment during this call all but `unfinished` of them (and the
+    /// holds) had finished.
     fn all_but(&self, unfinished: usize) -> Option<usize> {
-        // In this order: what has finished was announced before, so equal counts mean that there was such a moment. One that holds others
-        // back, and is counted as such, has not been counted as finished, and is counted as announced.
+        // Loaded in this order: what has finished was announced before, so equal counts prove that there was such a moment. A hold that
+        // is counted in `holds` is already counted as announced, and not yet as finished.
         let (finished, holds) = (self.finished.load(Ordering::SeqCst), self.holds.load(Ordering::SeqCst));
         let announced = self.announced();
         (finished == announced.wrapping_sub(holds + unfinished)).then_some(announced)

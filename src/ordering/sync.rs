@@ -1,4 +1,5 @@
-//! What the ordering core synchronises with: the standard library's. Its loom test puts loom's in their place.
+//! The synchronisation types of the ordering core: those of the standard library. Its loom test replaces them with
+//! loom's.
 
 pub(super) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 pub(super) use std::sync::{Mutex, MutexGuard, PoisonError};

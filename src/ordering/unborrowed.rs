@@ -1,15 +1,17 @@
-//! Submissions of which nobody has borrowed the memory: launches of graphs. Independent of the driver: loom tests it.
+//! Submissions whose memory is not borrowed: launches of graphs. Independent of the driver: loom tests it.
 //!
-//! Another thread may submit work that uses the same memory at the same time. One of the two must come after all of the other, so its
-//! queue must be made to wait when the other one is submitted, and not before:
+//! Without a borrow, another thread may submit work that uses the same memory at the same time. One of the two must come after all of
+//! the other, so its queue must be made to wait after the other one is submitted, and not before:
 //!
 //! * An unborrowed submission that must come after an unfinished one withdraws, and is announced again when that one has
-//!   finished: so nobody waits for it meanwhile, and no two wait for each other.
-//! * Any other one that must come after it waits until it has finished or withdrawn.
+//!   finished. So no thread waits for it in the meantime, and no two wait for each other.
+//! * Any other submission that must come after an unborrowed one waits until that one has finished or withdrawn.
 //!
-//! One of the two always sees the other: both are announced before they note an access, and whoever notes second finds the first.
+//! One of the two always sees the other: both are announced before they note an access, and the one that notes second finds the
+//! first.
 //!
-//! Where threads share a queue and never pause, there is always an unfinished one. Then who waits holds back new ones (see `submissions`).
+//! If threads share a queue and never pause, some submission is always unfinished. A waiting thread then holds back new ones (see
+//! `submissions`).
 
 use super::accesses::Queue;
 use super::submissions::Submissions;
@@ -31,11 +33,12 @@ impl Drop for Unborrowed<'_> {
     }
 }
 
-/// Announces an unborrowed submission on the queue that has these, and notes its accesses by `note`, which begins with
-/// [`Waits::unborrowed`]: again and again until all that it comes after is submitted, for which `wait` waits.
+/// Announces an unborrowed submission on the queue that these belong to, and notes its accesses with `note`, which
+/// begins with [`Waits::unborrowed`]. Repeats this, with `wait` in between, until all work that must come first is
+/// submitted.
 ///
-/// `turn` waits as long as new ones are held back there. That comes first: whoever must come after what is announced would wait as
-/// well, and who holds others back may wait for that.
+/// `turn` waits as long as new submissions are held back there. It is called before the announcement: once announced, this
+/// submission makes others wait for it, and the holder may be waiting for one of those.
 pub(crate) fn announce<'q, Q: Queue, S>(
     turn: impl FnOnce(),
     unborrowed: &'q Submissions,
@@ -47,8 +50,8 @@ pub(crate) fn announce<'q, Q: Queue, S>(
         let announced = Unborrowed::announce(unborrowed);
         let (submission, waits) = note()?;
         if waits.unsubmitted().next().is_none() {
-            // Not where this function returns: Rust loses a result that is there when what is dropped after it unwinds. The last handle of
-            // a stream may be among them.
+            // Dropped here and not at the end of the function: if a drop unwinds after the return value was computed, Rust leaks that
+            // value. One of these may be the last handle of a stream.
             drop(waits);
             return Ok((announced, submission));
         }

@@ -1,25 +1,25 @@
-//! The waits of one submission so far, or of the host. Independent of the driver: loom tests it.
+//! The waits that one submission, or the host, has made so far. Independent of the driver: loom tests it.
 
 use super::accesses::Queue;
 
 /// The queues that one submission waits for, so that it waits only once for each, even if they share several pieces of memory.
 ///
-/// Those of one piece of memory are named while its list is locked, and waited for when it is not.
+/// The queues of one piece of memory are named while its list is locked, and waited for after it is unlocked.
 #[derive(Debug)]
 pub(crate) struct Waits<Q> {
     all: Vec<Wait<Q>>,
-    /// They are those of a submission that withdraws where it finds another one unfinished (see `unborrowed`).
+    /// Whether the submission withdraws if it finds another one unfinished (see `unborrowed`).
     withdraws: bool,
 }
 
 #[derive(Debug)]
 struct Wait<Q> {
     earlier: Q,
-    /// How many submissions had been announced before the wait, all of which had finished.
+    /// The number of submissions announced before the wait, if all of them had finished.
     covers: Option<usize>,
-    /// What the memory that was looked at last has of it.
+    /// What the list of the memory examined last says about this queue.
     named: Named,
-    /// How many submissions had been announced when some of them, which had not finished, were found to come first.
+    /// The number of submissions announced when some of them, which must come first, were found unfinished.
     unfinished: Option<usize>,
 }
 
@@ -27,13 +27,13 @@ struct Wait<Q> {
 enum Named {
     /// Nothing.
     Not,
-    /// Accesses, and more may come that are not noted.
+    /// It has accesses, and further ones that are not noted may follow.
     Open,
-    /// Accesses up to the note of this number, and no more.
+    /// It has accesses up to the note with this number, and no others.
     UpTo(u64),
 }
 
-// Derived, it would ask for a default queue.
+// Not derived: the derive would require `Q: Default`.
 impl<Q> Default for Waits<Q> {
     fn default() -> Self {
         Self { all: Vec::new(), withdraws: false }
@@ -41,17 +41,18 @@ impl<Q> Default for Waits<Q> {
 }
 
 impl<Q: Queue> Waits<Q> {
-    /// For a submission of which nobody has borrowed the memory.
+    /// For a submission whose memory is not borrowed.
     pub(crate) fn unborrowed() -> Self {
         Self { all: Vec::new(), withdraws: true }
     }
 
-    /// Another piece of memory is looked at.
+    /// Starts with the next piece of memory.
     pub(super) fn begin(&mut self) {
         self.all.iter_mut().for_each(|wait| wait.named = Named::Not);
     }
 
-    /// It has accesses of `earlier`: all up to the note of this number, or some to which more may come.
+    /// The memory has accesses by `earlier`: up to this note and no others, or, for `None`, some that unnoted ones may
+    /// follow.
     pub(super) fn name(&mut self, earlier: &Q, note: Option<u64>) {
         let named = note.map_or(Named::Open, Named::UpTo);
         let unfinished = note.is_none().then(|| earlier.submissions().announced());
@@ -61,18 +62,19 @@ impl<Q: Queue> Waits<Q> {
         }
     }
 
-    /// What was named and not submitted then, with the number that was announced: nothing waits for that yet, also where it is submitted by
-    /// now.
+    /// The queues that were named while a submission of theirs was unfinished, with the number announced then. Nothing waits for them yet,
+    /// even if they have been submitted by now.
     pub(crate) fn unsubmitted(&self) -> impl Iterator<Item = (&Q, usize)> {
         self.all.iter().filter_map(|wait| wait.unfinished.map(|announced| (&wait.earlier, announced)))
     }
 
-    /// Whether all of that is submitted by now.
+    /// Whether all of these are submitted by now.
     pub(crate) fn are_submitted(&self) -> bool {
         self.unsubmitted().all(|(earlier, announced)| earlier.submissions().have_finished(announced))
     }
 
-    /// Makes `later` wait for the work submitted so far to all that were named. If it withdraws, then for nothing that makes it do so.
+    /// Makes `later` wait for the work submitted so far to the queues that were named, except for those that make a submission
+    /// withdraw.
     pub(super) fn wait(&mut self, later: &Q) -> Result<(), Q::Error> {
         let withdraws = self.withdraws;
         let named = self.all.iter_mut().filter(|wait| wait.named != Named::Not);
@@ -81,14 +83,14 @@ impl<Q: Queue> Waits<Q> {
             .try_for_each(|wait| wait.wait(later, withdraws))
     }
 
-    /// Those that were named.
+    /// The queues that were named.
     pub(crate) fn named(&self) -> impl Iterator<Item = &Q> {
         self.all.iter().filter(|wait| wait.named != Named::Not).map(|wait| &wait.earlier)
     }
 
-    /// Whether a wait for them was one for all accesses that the note of this number is the last of.
+    /// Whether a wait for the queues covers all accesses up to the note with this number, with none left out.
     pub(super) fn cover(&self, note: u64) -> bool {
-        // What makes a submission withdraw was not waited for.
+        // A queue that makes a submission withdraw was not waited for.
         let is_waited_for = |wait: &Wait<Q>| !self.withdraws || wait.unfinished.is_none();
         self.all.iter().any(|wait| wait.named == Named::UpTo(note) && is_waited_for(wait))
     }
@@ -97,11 +99,12 @@ impl<Q: Queue> Waits<Q> {
 impl<Q: Queue> Wait<Q> {
     /// Makes `later` wait for the work submitted so far, unless an earlier wait covers it.
     ///
-    /// A wait from before a submission was announced does not cover it, even if it is not submitted yet: it may already
-    /// come after other streams, and have taken their place in a list.
+    /// A wait that was made before a submission was announced does not cover that submission, even if it is not
+    /// submitted yet: it may already be ordered after other streams, and have replaced them in a list.
     fn wait(&mut self, later: &Q, withdraws: bool) -> Result<(), Q::Error> {
         let announced = self.earlier.submissions().announced();
-        // Seen by the host since it was named: one wait for a context is one for all streams of its threads.
+        // The host has seen its end since it was named: one wait for a context is a wait for the per-thread streams of
+        // all threads.
         if self.covers == Some(announced) || self.earlier.has_seen_end_of(announced) {
             return Ok(());
         }
@@ -110,7 +113,7 @@ impl<Q: Queue> Wait<Q> {
             let begun = unborrowed.announced();
             later.wait_until(&self.earlier, || unborrowed.have_finished(begun))?;
         }
-        // Counted before the wait: what is announced after that is not covered.
+        // Counted before the wait: submissions announced later are not covered.
         let announced = self.earlier.submissions().announced();
         let covers = have_finished(&self.earlier, announced, Some(later)).then_some(announced);
         later.wait_for(&self.earlier)?;
@@ -119,8 +122,8 @@ impl<Q: Queue> Wait<Q> {
     }
 }
 
-/// Whether the first `announced` submissions of a queue have finished. `by` is in the middle of one: queues that are not the same may share
-/// their count, as those of a handle do that means another stream on each thread.
+/// Whether the first `announced` submissions of a queue have finished. `by` has a submission in progress. Different queues may share one
+/// count: the per-thread streams of one handle do.
 pub(super) fn have_finished<Q: Queue>(queue: &Q, announced: usize, by: Option<&Q>) -> bool {
     let submissions = queue.submissions();
     match by {

@@ -1,7 +1,7 @@
 //! Spans around calls of the driver, for feature `tracing`: how long the host is in a call, not how long the device works.
 //!
 //! Every call on a context comes through [`call`], the compilers through [`compile`], launches through [`launch`]. Without
-//! the feature these are the calls themselves; with it and nobody listening, each begins with one comparison.
+//! the feature these functions only make the call; with it, and without a subscriber, each begins with one comparison.
 
 /// The kernel of a launch, as far as a span says it.
 #[cfg_attr(not(feature = "tracing"), allow(dead_code))]

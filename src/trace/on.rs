@@ -29,8 +29,8 @@ impl CallSpan {
         once()
     }
 
-    /// The same for a call that makes something, of which it returns an owner. That is put outside of the span, to be dropped where its end
-    /// unwinds.
+    /// The same for a call that creates something and returns its owner. The owner is stored outside of the span, so that it is dropped if
+    /// the end of the span unwinds.
     #[inline]
     pub(crate) fn making<T>(self, call: impl FnOnce() -> Result<T, CUresult>) -> Result<T, CUresult> {
         let mut made = None;
@@ -68,9 +68,9 @@ thread_local! {
     static CONTAINED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// `code` of a destructor, or that gives something back: a panic of a subscriber ends in the call that it was told of, and the call is made
-/// all the same. A destructor that unwinds ends the process where the standard library drops the value, as it does with what a thread
-/// returned, or where another panic unwinds.
+/// Runs `code` of a destructor, or code that releases something: a panic of a subscriber is caught, and the driver call is still made. A
+/// destructor that unwinds would abort the process if the standard library drops the value, as it does with the result of a thread, or
+/// during another panic.
 pub(crate) fn contained<R>(code: impl FnOnce() -> R) -> R {
     struct Contained(bool);
     impl Drop for Contained {
@@ -96,8 +96,8 @@ pub(crate) fn is_listening() -> bool {
     LISTENING.get()
 }
 
-/// The span for a call of the driver function `name`. The text of what was asked is made once, for whoever wants it first:
-/// the span, or the error that the caller makes of the answer.
+/// The span for a call of the driver function `name`. The text of `asked` is composed once, by whichever needs it first:
+/// the span, or the error that the caller creates from the result.
 #[inline]
 pub(crate) fn call<A: FnOnce() -> String>(
     name: &'static str,
@@ -161,7 +161,7 @@ fn launch_span(kernel: &impl Launched, config: &CUlaunchConfig) -> Span {
     )
 }
 
-/// Calls in the span, which is told the code if it is not success.
+/// Makes the call inside the span, and records the result code in the span if it is not success.
 fn inside(span: Span, call: impl FnOnce() -> CUresult) -> CUresult {
     within(span, |span| {
         let code = span.in_scope(call);
@@ -172,8 +172,8 @@ fn inside(span: Span, call: impl FnOnce() -> CUresult) -> CUresult {
     })
 }
 
-/// The span ends after `call`, and nobody is told where that unwinds: the subscriber has panicked, and if it did so again, the process
-/// would end.
+/// Closes the span after `call`. If `call` unwinds, the subscriber is not notified: it was the one that panicked, and a second panic
+/// would abort the process.
 fn within<R>(span: Span, call: impl FnOnce(&Span) -> R) -> R {
     struct Within(Option<Span>);
     impl Drop for Within {

@@ -49,10 +49,10 @@ pub trait Table: Sized {
 /// # #[cfg(feature = "nvrtc")] {
 /// use cuda_driver_sys::nvrtc::Nvrtc;
 ///
-/// // SAFETY: 1, 2: the name is NVRTC's; what stands there was put there to be loaded as it.
+/// // SAFETY: 1, 2: the name is that of NVRTC; a library installed under that name is meant to be loaded as NVRTC.
 /// let nvrtc = unsafe { Nvrtc::open("libnvrtc.so.13") }?;
 /// let (mut major, mut minor) = (0, 0);
-/// // SAFETY: 1, 2: it takes two places for a number each, which outlive the call; 3: and no handle.
+/// // SAFETY: 1, 2: it takes two pointers to an integer each, which are valid during the call; 3: it takes no handle.
 /// let code = unsafe { nvrtc.nvrtcVersion(&mut major, &mut minor) }?;
 /// println!("{}: NVRTC {major}.{minor}", code.name().unwrap_or("a new code"));
 /// # }

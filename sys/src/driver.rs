@@ -35,7 +35,7 @@ use std::sync::Arc;
 pub struct Driver {
     table: Table,
     origin: Origin,
-    /// What the functions need; nobody looks at it.
+    /// Keeps alive what the functions need; never read.
     owner: Option<Owner>,
 }
 
@@ -75,8 +75,8 @@ impl Driver {
     /// [`LoadError`] lists every name that was tried and why it failed: it does not exist, it is not a driver, or it is
     /// the stub that the toolkit ships for linking.
     pub fn system() -> Result<Driver, LoadError> {
-        // SAFETY: 1, 2: the names are those under which NVIDIA's driver installs itself. What else stands there was put there by whoever
-        // runs this machine, to be loaded as the driver.
+        // SAFETY: 1, 2: the names are those under which NVIDIA's driver installs itself. Any other library under that name was installed
+        // by the administrator of this machine, to be loaded as the driver.
         let (library, path) = unsafe { loader::first(loader::system_names())? };
         Ok(Driver::of(&library, Origin::System(path)))
     }

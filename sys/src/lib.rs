@@ -30,13 +30,13 @@
 //!     _ => std::ptr::null(),
 //! };
 //!
-//! // SAFETY: 1: the functions have the signatures of their names, and write what these document, where they do; 2: they
-//! // are functions of this program, which stay.
+//! // SAFETY: 1: the functions have the signatures of the driver functions with these names, and write only what those
+//! // document; 2: they are functions of this program, so they are never unloaded.
 //! let driver = unsafe { Driver::from_lookup(lookup) };
 //! assert_eq!(unsafe { driver.cuInit(0) }, CUresult::SUCCESS);
 //! assert_eq!(driver.version(), Ok(12040));
 //!
-//! // What the driver does not have is an error, and can be asked for before.
+//! // Calling a function that the driver lacks returns an error; `has` tells beforehand.
 //! let mut memory = 0;
 //! let result = unsafe { driver.cuMemAlloc(&mut memory, 1024) };
 //! assert_eq!(format!("{result:?}"), "CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER (36)");

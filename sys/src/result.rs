@@ -20,7 +20,7 @@ impl CUresult {
     /// Whether the error leaves the process unable to use CUDA: every later call returns it until the process exits.
     ///
     /// True for the codes that the header documents so, all of them faults of a kernel or of the hardware, and for
-    /// `CUDA_ERROR_ASSERT`, for which it does not: driver 580 behaves the same way there.
+    /// `CUDA_ERROR_ASSERT`, which the header does not document so but for which driver 580 behaves in the same way.
     pub const fn is_sticky(self) -> bool {
         matches!(
             self,

@@ -109,8 +109,8 @@ later! {
     }
 }
 
-/// The version of the driver that brought a value of an enumeration of the header: `12_080` for 12.8. 0 if CUDA 11.8 has it, or nothing is
-/// known of it.
+/// The driver version that introduced a value of one of the header's enumerations: `12_080` for 12.8. 0 if CUDA 11.8 has it, or if it is
+/// unknown.
 ///
 /// ```
 /// use cuda_driver_sys::{CUdevice_attribute, value_since};

@@ -173,7 +173,7 @@ pub(crate) fn position(name: &str) -> Option<usize> {
 }
 
 /// A name without the number of its ABI, which is how the symbol that it stands for begins. Not a row of [`ALIASES`](crate::ALIASES),
-/// whose pointers are relocated when a program starts: what asks for no text of them should not have them.
+/// whose pointers need relocation when a program starts: programs that do not use that table should not contain it.
 #[derive(Clone, Copy)]
 struct Unversioned {
     /// Where in [`FUNCTIONS`] the symbol is.

@@ -4,7 +4,7 @@
 //! (`src/driver/capture/context_waits.rs`).
 //!
 //! A model is a small program: it submits work, a device comes to the end of it or faults, a future is awaited, dropped or kept,
-//! the worker sleeps, looks and retires. Loom runs it in every order with 2 to 4 switches of threads that do not wait (each model says how many), and fails where a thread waits for ever, where
+//! the worker sleeps, looks and retires. Loom runs it in every order with 2 to 4 switches of threads that do not wait (each model says how many), and fails where a thread waits forever, where
 //! memory is touched by two at a time, or where a check here fails. `cargo xtask gate loom` runs them, by
 //!
 //! ```text

@@ -33,7 +33,7 @@ fn a_submission_knows_whether_what_it_comes_after_was_given_to_its_stream() {
     assert_eq!(lanes[1].waited(), [0]);
 }
 
-/// A launch that another thread does not finish is not waited for for ever, and nothing is submitted before it.
+/// A launch that another thread does not finish is not waited for forever, and nothing is submitted before it.
 #[test]
 fn who_waits_too_long_for_a_launch_is_told() {
     let lanes = lanes(3);

@@ -243,7 +243,7 @@ fn a_long_list_is_seldom_searched() {
     assert!((64..5 * count / 2).contains(&asked), "{asked}");
 }
 
-/// Whoever has the list locked, here this very thread: one that wanted it for a look at the words would wait for ever.
+/// Whoever has the list locked, here this very thread: one that wanted it for a look at the words would wait forever.
 #[test]
 fn a_look_at_the_words_needs_no_list() {
     let (ended, is_over) = mpsc::channel::<()>();

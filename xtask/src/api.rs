@@ -1,4 +1,4 @@
-//! `cargo xtask api`: what is public in each published library, one item to a line, in `docs/api/`.
+//! `cargo xtask api`: the public items of each published library, one per line, in `docs/api/`.
 //!
 //! The crate `public-api` lists. What says little is left out: methods of a trait's implementation, what the compiler derives for
 //! itself, `Send` and `Sync` where a type has them without condition, and what the macro of `bitflags` writes.
@@ -42,7 +42,7 @@ pub(crate) fn write() -> Result<()> {
     Ok(())
 }
 
-/// Fails where a list is not what the library has.
+/// Fails if a list does not match the library.
 pub(crate) fn check() -> Result<()> {
     let mut changed = Vec::new();
     for (package, library) in LIBRARIES {

@@ -1,4 +1,4 @@
-//! `cargo xtask gate build`: what a program that asks for no feature costs whoever builds it, within limits.
+//! `cargo xtask gate build`: checks that the build of a program without features stays within limits.
 
 use std::collections::BTreeSet;
 use std::path::Path;

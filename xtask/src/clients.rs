@@ -1,4 +1,4 @@
-//! `cargo xtask clients`: software that other people wrote, with its own tests, on the emulator.
+//! `cargo xtask clients`: runs third-party software, with its own tests, on the emulator.
 //!
 //! | file | part |
 //! |---|---|

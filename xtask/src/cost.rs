@@ -13,7 +13,7 @@ use crate::{Result, cargo};
 const FEW: u64 = 2_000;
 const MANY: u64 = 12_000;
 
-/// What a variant may take each time: instructions, calls of the driver, allocations and frees.
+/// The limits of a variant for each iteration: instructions, driver calls, allocations and frees.
 struct Limit(&'static str, f64, f64, f64);
 
 /// The floor stands beside them for comparison.

@@ -1,4 +1,4 @@
-//! `cargo xtask gate flakes`: all tests, again and again, on a machine that is busy with other things.
+//! `cargo xtask gate flakes`: runs all tests repeatedly, on a machine that is busy with other programs.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
@@ -9,10 +9,10 @@ use crate::cargo::{cargo, run};
 /// Programs that want all of a core, for each core.
 const BUSY: usize = 4;
 
-/// How often the tests run if nobody says.
+/// The default number of rounds.
 pub(crate) const ROUNDS: u32 = 10;
 
-/// Runs all tests so often; fails at the end if any round did.
+/// Runs all tests that often; fails at the end if any round did.
 pub(crate) fn flakes(rounds: u32) -> Result<()> {
     // Nothing is compiled beside the busy programs but what the tests compile themselves.
     run(&mut cargo(&["test", "--workspace", "--no-run"])?)?;

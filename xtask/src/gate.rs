@@ -92,7 +92,7 @@ const TARGETS: &[&str] = &["x86_64-pc-windows-msvc", "aarch64-unknown-linux-gnu"
 /// for a value is meant to, and as calls on two threads may that share an array (`docs/safety.md`).
 const TSAN_SUPPRESSIONS: &str = "race:cuda_emulator::memory::access::";
 
-/// What a check takes beside the toolchain that builds this program.
+/// A tool that a check needs besides the toolchain that builds this program.
 struct Need {
     what: &'static str,
     is_here: fn() -> bool,
@@ -133,7 +133,7 @@ impl Step {
     }
 }
 
-/// In the order of running: what answers soonest comes first.
+/// In the order of execution: fast checks first.
 const STEPS: &[Step] = &[
     Step::new("fmt", "formatting", || run(&mut cargo(&["fmt", "--all", "--check"])?)),
     Step::new("imports", "no circle of imports between files of different folders", imports::check),
@@ -283,7 +283,7 @@ fn side_by_side(steps: &[&Step]) -> Result<()> {
     Ok(())
 }
 
-/// Runs one step, and says so.
+/// Runs one step, and prints its name.
 fn passes(step: &Step) -> std::result::Result<(), String> {
     let name = step.name;
     println!("\n=== {name}: {}", step.does);

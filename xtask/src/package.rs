@@ -1,4 +1,4 @@
-//! `cargo xtask gate package`: what is in the packages that are published; `publish` builds them from that alone.
+//! `cargo xtask gate package`: checks the contents of the published packages; `publish` builds them from these alone.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

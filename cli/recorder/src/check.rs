@@ -1,9 +1,10 @@
-//! `cuda-launch check`: the driver behind the exports looks at every call, and nothing is recorded.
+//! `cuda-launch check`: the driver behind the exports inspects every call, and nothing is recorded.
 //!
-//! Variables, all set by the tool: `CUDA_LAUNCH_CHECK_FILE` is where findings go, a JSON object in each line;
-//! `CUDA_LAUNCH_CHECK_LEVEL`, `_ALLOW` (one in each line), `_REFUSE` and `_LOG` (a file that each call is added to) are its options.
+//! Variables, all set by the tool: `CUDA_LAUNCH_CHECK_FILE` is the file for findings, with a JSON object in each line;
+//! `CUDA_LAUNCH_CHECK_LEVEL`, `_ALLOW` (one in each line), `_REFUSE` and `_LOG` (a file to which each call is appended) are its
+//! options.
 
-#![allow(unsafe_code)] // Passes on a call of the driver's.
+#![allow(unsafe_code)] // Passes a driver call on.
 
 use cuda_driver_sys::{CUresult, Driver};
 use cuda_harness::check::{Allow, Check, CheckOptions, Finding, Level};
@@ -22,10 +23,11 @@ pub(crate) const FILE: &str = "CUDA_LAUNCH_CHECK_FILE";
 
 static CHECK: OnceLock<Check> = OnceLock::new();
 
-/// Makes a call that is checked as one of the function of that name.
+/// Makes a call that is checked like a call of the function of that name.
 ///
 /// # Safety
-/// 1. The words are the arguments of a call of that function, whose contract the caller keeps, and `call` makes it.
+/// 1. `words` are the arguments of a call of that function, whose contract the caller upholds, and `call` makes the
+///    call.
 pub(crate) unsafe fn seen(name: &str, words: &[u64], call: &mut dyn FnMut() -> CUresult) -> CUresult {
     match CHECK.get() {
         // SAFETY: 1: the caller's duty 1.
@@ -89,7 +91,7 @@ fn tell(finding: &Finding) {
     let text = finding.to_string();
     let is_said = say("check", &text);
     line(&json!({
-        // What the program's standard error did not get, the tool writes to its own.
+        // The tool writes what could not be written to the program's standard error.
         "late": if is_said { Value::Null } else { text.into() },
         "rule": finding.rule().name(),
         "level": finding.rule().level().name(),
@@ -102,7 +104,7 @@ fn tell(finding: &Finding) {
     }));
 }
 
-/// Tells of what is left. When the library is unloaded, which is after all that the program has asked to be called at its end.
+/// Reports the remaining findings. Called when the library is unloaded, which is after all of the program's exit functions.
 pub(crate) fn end() {
     let Some(check) = CHECK.get() else { return };
     let Some(calls) = check.end() else { return };
@@ -111,8 +113,8 @@ pub(crate) fn end() {
     line(&json!({ "is": "end", "process": std::process::id(), "calls": calls, "suppressed": suppressed }));
 }
 
-/// A program that ends well should have taken the errors of the runtime: what is left then, nobody has looked at. One that ends
-/// because of an error has.
+/// A program that exits with code 0 should have taken the runtime's last error; an error that remains then was never checked. A
+/// program that exits because of an error has checked it.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 extern "C" fn at_exit(code: c_int, _: *mut std::ffi::c_void) {
     let Some(check) = CHECK.get().filter(|check| code == 0 && check.is_runtime()) else { return };
@@ -121,7 +123,7 @@ extern "C" fn at_exit(code: c_int, _: *mut std::ffi::c_void) {
     }
 }
 
-/// A forked process cannot use the driver that its parent has used, and has none of what that made.
+/// Called in a forked process, which can use neither the driver that its parent has used nor the parent's objects.
 pub(crate) fn switch_off() {
     if let Some(check) = CHECK.get() {
         check.switch_off();

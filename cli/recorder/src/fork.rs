@@ -1,5 +1,5 @@
-//! Forked processes. The driver that the parent has used cannot be used there, and another thread of the parent may have had a lock of
-//! this library, which nobody releases in the child: calls are only passed on.
+//! Forked processes. They cannot use the driver if the parent has used it, and another thread of the parent may have held a lock of
+//! this library, which is never released in the child. So calls are only passed on.
 
 #![allow(unsafe_code)] // A function of POSIX.
 
@@ -8,16 +8,16 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use crate::{check, layer, record};
 
-/// The process has used the driver, or begins to.
+/// Whether the process has used the driver, or is about to.
 static IS_USED: AtomicBool = AtomicBool::new(false);
 static STATE: AtomicU8 = AtomicU8::new(PARENT);
 
 const PARENT: u8 = 0;
 const CHILD: u8 = 1;
-/// A child that has said so.
+/// The state of a child that has reported it.
 const TOLD: u8 = 2;
 
-/// The driver is about to be used for the first time.
+/// To be called before the driver is used for the first time.
 pub(crate) fn used() {
     IS_USED.store(true, Ordering::SeqCst);
 }
@@ -27,7 +27,7 @@ pub(crate) fn is_child() -> bool {
     STATE.load(Ordering::Relaxed) != PARENT
 }
 
-/// The same in a call of the program's: the first one says what becomes of it.
+/// The same in a driver call of the program: the first call prints that the process is not traced or checked.
 pub(crate) fn passes_on() -> bool {
     match STATE.load(Ordering::Relaxed) {
         PARENT => false,
@@ -45,7 +45,7 @@ pub(crate) fn passes_on() -> bool {
     }
 }
 
-/// A child may set atomic numbers: this does nothing else.
+/// Only sets atomic variables, which is all that a child may do between a fork and `exec`.
 extern "C" fn in_child() {
     if IS_USED.load(Ordering::SeqCst) {
         STATE.store(CHILD, Ordering::Relaxed);
@@ -54,7 +54,7 @@ extern "C" fn in_child() {
     }
 }
 
-/// Has each process that is forked know it.
+/// Registers the function that marks each forked process as a child.
 #[cfg(unix)]
 pub(crate) fn watch() {
     unsafe extern "C" {
@@ -64,9 +64,9 @@ pub(crate) fn watch() {
             in_child: Option<extern "C" fn()>,
         ) -> std::ffi::c_int;
     }
-    // SAFETY: the declaration is that of POSIX, for which null is no function; the one that is passed takes nothing, sets atomic
-    // numbers and does nothing else, as a child of a fork may. Of a library that is closed glibc, on which alone there
-    // is a recorder, forgets the function: it is registered with the library's `__dso_handle`.
+    // SAFETY: the declaration is that of POSIX, where null means no function; the function that is passed has no parameters and
+    // only sets atomic variables, which a child of a fork may do. When the library is closed, glibc, which is the only C library
+    // that the recorder supports, removes the function, because it is registered with the library's `__dso_handle`.
     unsafe { pthread_atfork(None, None, Some(in_child)) };
 }
 

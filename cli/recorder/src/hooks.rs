@@ -1,10 +1,11 @@
-//! The functions that do more than pass their arguments on.
+//! The exports that do more than pass their arguments on.
 //!
-//! Each has the one duty of the driver's function of its name: its contract, which the caller of the export keeps to. That is: handles are live
-//! and of their type, and nobody ends them during the call; places for results are aligned, valid for writes and used by nobody else
-//! meanwhile; memory has as many bytes as the call says, for as long as its work runs; and for a launch, the arguments are the kernel's.
+//! Each has one duty, the contract of the driver's function of its name, which the caller of the export upholds. That is: handles are live
+//! and of their type, and are not destroyed during the call; output pointers are aligned, valid for writes and not used by other threads
+//! meanwhile; memory has as many bytes as the call says, for as long as its work runs; and for a launch, the arguments are those of the
+//! kernel.
 
-#![allow(unsafe_code)] // Each passes on what its caller gave.
+#![allow(unsafe_code)] // Each passes on its caller's arguments.
 #![allow(clippy::too_many_arguments, clippy::missing_safety_doc, reason = "C functions")]
 
 use cuda_driver_sys::*;
@@ -23,9 +24,9 @@ struct Shape {
 }
 
 /// # Safety
-/// 1. The function is null, or one that the driver takes for a launch now.
-/// 2. `parameters` is null, or has a pointer for each parameter of it to as many bytes as that has, initialised or
-///    padding of a C structure, which nobody writes during the call.
+/// 1. The function is null, or one that the driver accepts for a launch at this time.
+/// 2. `parameters` is null, or has a pointer for each parameter of the function. Each is valid for reads of the
+///    parameter's size; the bytes are initialised or padding of a C structure, and are not written during the call.
 unsafe fn launch(
     name: &str,
     function: CUfunction,
@@ -36,14 +37,14 @@ unsafe fn launch(
     if function.is_null() {
         return call(name, forward);
     }
-    // SAFETY: 1: duty 1, as it is not null.
+    // SAFETY: 1: duty 1, because it is not null.
     let known = unsafe { kernel::known(function) };
     let arguments = json!({
         "kernel": known.name,
         "grid": shape.grid,
         "block": shape.block,
         "shared_bytes": shape.shared,
-        // SAFETY: 1: duty 2. 2: the line above asked for this function.
+        // SAFETY: 1: duty 2. 2: `known` is the result of the line above for this function.
         "arguments": unsafe { kernel::arguments(&known, parameters) },
     });
     work(name, "kernel", || known.name.clone(), arguments, shape.stream, forward)
@@ -63,7 +64,8 @@ pub(crate) unsafe fn cuLaunchKernel(
     extra: *mut *mut c_void,
 ) -> CUresult {
     let shape = Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared, stream };
-    // SAFETY: 1, 2: what the head says of a launch; the driver's function, whose one duty that is too, gets the same arguments.
+    // SAFETY: 1, 2: the contract of a launch in the module's documentation; it is also the only duty of the driver's function,
+    // which gets the same arguments.
     unsafe {
         launch("cuLaunchKernel", f, shape, parameters, || {
             driver().cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra)
@@ -84,7 +86,8 @@ pub(crate) unsafe fn cuLaunchCooperativeKernel(
     parameters: *mut *mut c_void,
 ) -> CUresult {
     let shape = Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared, stream };
-    // SAFETY: 1, 2: what the head says of a launch; the driver's function, whose one duty that is too, gets the same arguments.
+    // SAFETY: 1, 2: the contract of a launch in the module's documentation; it is also the only duty of the driver's function,
+    // which gets the same arguments.
     unsafe {
         launch("cuLaunchCooperativeKernel", f, shape, parameters, || {
             driver().cuLaunchCooperativeKernel(f, gx, gy, gz, bx, by, bz, shared, stream, parameters)
@@ -98,10 +101,11 @@ pub(crate) unsafe fn cuLaunchKernelEx(
     parameters: *mut *mut c_void,
     extra: *mut *mut c_void,
 ) -> CUresult {
-    // SAFETY: by the function's contract null, or the address of an aligned configuration with all members set, which nobody writes during
-    // the call; the reference is used no longer.
+    // SAFETY: by the function's contract null, or the address of an aligned configuration with all members set, which is not written
+    // during the call; the reference is not used after it.
     let Some(asked) = (unsafe { config.as_ref() }) else {
-        // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
+        // SAFETY: the only duty of the driver's function is also the duty of this one (module documentation), and it
+        // gets the same arguments.
         return call("cuLaunchKernelEx", || unsafe {
             driver().cuLaunchKernelEx(config, f, parameters, extra)
         });
@@ -112,7 +116,8 @@ pub(crate) unsafe fn cuLaunchKernelEx(
         shared: asked.sharedMemBytes,
         stream: asked.hStream,
     };
-    // SAFETY: 1, 2: what the head says of a launch; the driver's function, whose one duty that is too, gets the same arguments.
+    // SAFETY: 1, 2: the contract of a launch in the module's documentation; it is also the only duty of the driver's function,
+    // which gets the same arguments.
     unsafe {
         launch("cuLaunchKernelEx", f, shape, parameters, || {
             driver().cuLaunchKernelEx(config, f, parameters, extra)
@@ -122,7 +127,8 @@ pub(crate) unsafe fn cuLaunchKernelEx(
 
 pub(crate) unsafe fn cuGraphLaunch(graph: CUgraphExec, stream: CUstream) -> CUresult {
     let name = || format!("graph {:#x}", graph.addr());
-    // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
+    // SAFETY: the only duty of the driver's function is also the duty of this one (module documentation), and it gets
+    // the same arguments.
     work("cuGraphLaunch", "graph", name, json!({}), stream, || unsafe {
         driver().cuGraphLaunch(graph, stream)
     })
@@ -130,17 +136,19 @@ pub(crate) unsafe fn cuGraphLaunch(graph: CUgraphExec, stream: CUstream) -> CUre
 
 pub(crate) unsafe fn cuLaunchHostFunc(stream: CUstream, function: CUhostFn, data: *mut c_void) -> CUresult {
     let name = || "host function".to_owned();
-    // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
+    // SAFETY: the only duty of the driver's function is also the duty of this one (module documentation), and it gets
+    // the same arguments.
     work("cuLaunchHostFunc", "host function", name, json!({}), stream, || unsafe {
         driver().cuLaunchHostFunc(stream, function, data)
     })
 }
 
-/// Copies and fills that return when they are done: their time on the host is all that can be known.
+/// Copies and fills that return when they are done: only their time on the host can be measured.
 macro_rules! blocking {
     ($($name:ident($to:ident: $to_type:ty, $from:ident: $from_type:ty);)*) => {$(
         pub(crate) unsafe fn $name($to: $to_type, $from: $from_type, bytes: usize) -> CUresult {
-            // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
+            // SAFETY: the only duty of the driver's function is also the duty of this one (module documentation), and it
+            // gets the same arguments.
             described(stringify!($name), "copy", || json!({ "bytes": bytes }), || unsafe { driver().$name($to, $from, bytes) })
         }
     )*};
@@ -152,12 +160,13 @@ blocking! {
     cuMemcpy(to: CUdeviceptr, from: CUdeviceptr);
 }
 
-/// Copies and fills on a stream: the last number before the stream, times the unit, is their bytes.
+/// Copies and fills on a stream: their size in bytes is the last number before the stream, times the unit.
 macro_rules! queued {
     ($($name:ident($to:ident: $to_type:ty, $from:ident: $from_type:ty) $category:literal $shown:literal $unit:literal;)*) => {$(
         pub(crate) unsafe fn $name($to: $to_type, $from: $from_type, count: usize, stream: CUstream) -> CUresult {
             let arguments = json!({ "bytes": count.saturating_mul($unit) });
-            // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
+            // SAFETY: the only duty of the driver's function is also the duty of this one (module documentation), and it
+            // gets the same arguments.
             work(stringify!($name), $category, || $shown.to_owned(), arguments, stream, || unsafe {
                 driver().$name($to, $from, count, stream)
             })
@@ -179,17 +188,20 @@ fn stream_json(stream: CUstream) -> Value {
 }
 
 pub(crate) unsafe fn cuStreamSynchronize(stream: CUstream) -> CUresult {
-    // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
+    // SAFETY: the only duty of the driver's function is also the duty of this one (module documentation), and it gets
+    // the same arguments.
     wait("cuStreamSynchronize", || stream_json(stream), || unsafe { driver().cuStreamSynchronize(stream) })
 }
 
 pub(crate) unsafe fn cuEventSynchronize(event: CUevent) -> CUresult {
-    // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
+    // SAFETY: the only duty of the driver's function is also the duty of this one (module documentation), and it gets
+    // the same arguments.
     wait("cuEventSynchronize", || json!({}), || unsafe { driver().cuEventSynchronize(event) })
 }
 
 pub(crate) unsafe fn cuCtxSynchronize() -> CUresult {
-    // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
+    // SAFETY: the only duty of the driver's function is also the duty of this one (module documentation), and it gets
+    // the same arguments.
     wait("cuCtxSynchronize", || json!({}), || unsafe { driver().cuCtxSynchronize() })
 }
 
@@ -197,7 +209,8 @@ pub(crate) unsafe fn cuCtxSynchronize() -> CUresult {
 pub(crate) unsafe fn cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint) -> CUresult {
     let event_json =
         || json!({ "stream": format!("{:#x}", stream.addr()), "event": format!("{:#x}", event.addr()) });
-    // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
+    // SAFETY: the only duty of the driver's function is also the duty of this one (module documentation), and it gets
+    // the same arguments.
     described("cuStreamWaitEvent", "wait", event_json, || unsafe {
         driver().cuStreamWaitEvent(stream, event, flags)
     })
@@ -206,41 +219,47 @@ pub(crate) unsafe fn cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: 
 pub(crate) unsafe fn cuCtxDestroy_v2(context: CUcontext) -> CUresult {
     close(Ending::Context(context));
     kernel::forget();
-    // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
+    // SAFETY: the only duty of the driver's function is also the duty of this one (module documentation), and it gets
+    // the same arguments.
     call("cuCtxDestroy_v2", || unsafe { driver().cuCtxDestroy_v2(context) })
 }
 
 pub(crate) unsafe fn cuDevicePrimaryCtxRelease_v2(device: CUdevice) -> CUresult {
     close(Ending::Primary(device));
     kernel::forget();
-    // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
+    // SAFETY: the only duty of the driver's function is also the duty of this one (module documentation), and it gets
+    // the same arguments.
     call("cuDevicePrimaryCtxRelease_v2", || unsafe { driver().cuDevicePrimaryCtxRelease_v2(device) })
 }
 
 pub(crate) unsafe fn cuDevicePrimaryCtxReset_v2(device: CUdevice) -> CUresult {
     close(Ending::Primary(device));
     kernel::forget();
-    // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
+    // SAFETY: the only duty of the driver's function is also the duty of this one (module documentation), and it gets
+    // the same arguments.
     call("cuDevicePrimaryCtxReset_v2", || unsafe { driver().cuDevicePrimaryCtxReset_v2(device) })
 }
 
 pub(crate) unsafe fn cuCtxDetach(context: CUcontext) -> CUresult {
     close(Ending::Context(context));
     kernel::forget();
-    // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
+    // SAFETY: the only duty of the driver's function is also the duty of this one (module documentation), and it gets
+    // the same arguments.
     call("cuCtxDetach", || unsafe { driver().cuCtxDetach(context) })
 }
 
 pub(crate) unsafe fn cuGreenCtxDestroy(context: CUgreenCtx) -> CUresult {
     close(Ending::Any);
     kernel::forget();
-    // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
+    // SAFETY: the only duty of the driver's function is also the duty of this one (module documentation), and it gets
+    // the same arguments.
     call("cuGreenCtxDestroy", || unsafe { driver().cuGreenCtxDestroy(context) })
 }
 
 pub(crate) unsafe fn cuModuleUnload(module: CUmodule) -> CUresult {
     kernel::forget();
-    // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
+    // SAFETY: the only duty of the driver's function is also the duty of this one (module documentation), and it gets
+    // the same arguments.
     call("cuModuleUnload", || unsafe { driver().cuModuleUnload(module) })
 }
 
@@ -249,11 +268,12 @@ pub(crate) unsafe fn cuLibraryGetKernel(
     library: CUlibrary,
     name: *const c_char,
 ) -> CUresult {
-    // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
+    // SAFETY: the only duty of the driver's function is also the duty of this one (module documentation), and it gets
+    // the same arguments.
     let code = call("cuLibraryGetKernel", || unsafe { driver().cuLibraryGetKernel(kernel, library, name) });
     if code == CUresult::SUCCESS && !kernel.is_null() {
-        // SAFETY: not null, so by the function's contract an aligned place for a handle, which no other thread uses during the call; the driver
-        // has written it, as it succeeded.
+        // SAFETY: not null, so by the function's contract an aligned output for a handle, which no other thread uses during the call; the
+        // driver has written it, because the call succeeded.
         kernel::of_library(unsafe { *kernel });
     }
     code
@@ -261,12 +281,14 @@ pub(crate) unsafe fn cuLibraryGetKernel(
 
 pub(crate) unsafe fn cuLibraryUnload(library: CUlibrary) -> CUresult {
     kernel::forget();
-    // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
+    // SAFETY: the only duty of the driver's function is also the duty of this one (module documentation), and it gets
+    // the same arguments.
     call("cuLibraryUnload", || unsafe { driver().cuLibraryUnload(library) })
 }
 
 pub(crate) unsafe fn cuInit(flags: c_uint) -> CUresult {
-    // SAFETY: the one duty of the driver's function is this one's, as the head says: it gets the same arguments.
+    // SAFETY: the only duty of the driver's function is also the duty of this one (module documentation), and it gets
+    // the same arguments.
     let code = call("cuInit", || unsafe { driver().cuInit(flags) });
     at_exit();
     code

@@ -1,4 +1,5 @@
-//! What looks at calls between the exports and the real driver, in place of the timeline: `check` or `record`.
+//! The layer that inspects calls between the exports and the real driver, instead of the timeline: `check` or
+//! `record`.
 
 #![allow(unsafe_code)] // Passes on a call of a C function.
 
@@ -18,7 +19,7 @@ enum Layer {
     Record,
 }
 
-/// What is to be done, and its file of lines: the variable that names that says both.
+/// The requested layer and its output file. The variable that names the file also selects the layer.
 static ASKED: LazyLock<Option<(Layer, OsString)>> = LazyLock::new(|| {
     let layers = [(check::FILE, Layer::Check), (record::FILE, Layer::Record)];
     layers.into_iter().find_map(|(variable, layer)| Some((layer, own::variable(variable)?)))
@@ -29,17 +30,17 @@ static LINES: LazyLock<Option<Lines>> = LazyLock::new(|| {
     Lines::open(Path::new(path)).ok()
 });
 
-/// When the library is loaded: later a process may be forked while another thread does this.
+/// Called when the library is loaded: later, a process might be forked while another thread does this.
 pub(crate) fn start() {
     LazyLock::force(&ASKED);
 }
 
-/// Whether calls are looked at or only passed on, and no timeline is made.
+/// Whether there is a layer, so that calls are inspected or only passed on, and no timeline is made.
 pub(crate) fn is_asked() -> bool {
     fork::passes_on() || ASKED.is_some()
 }
 
-/// The command that this library is for, and what that does to a process.
+/// The command that this library serves, and the word for what that command does to a process.
 pub(crate) fn command() -> (&'static str, &'static str) {
     match &*ASKED {
         Some((Layer::Check, _)) => ("check", "checked"),
@@ -48,7 +49,7 @@ pub(crate) fn command() -> (&'static str, &'static str) {
     }
 }
 
-/// The driver that looks at calls before it passes them on to `base`.
+/// The driver that inspects calls before it passes them on to `base`.
 pub(crate) fn over(base: Arc<Driver>) -> Arc<Driver> {
     match &*ASKED {
         Some((Layer::Check, _)) => check::over(base),
@@ -57,10 +58,11 @@ pub(crate) fn over(base: Arc<Driver>) -> Arc<Driver> {
     }
 }
 
-/// Makes a call that checks see as one of the function of that name.
+/// Makes a call that the checks treat as a call of the function of that name.
 ///
 /// # Safety
-/// 1. The words are the arguments of a call of that function, whose contract the caller keeps, and `call` makes it.
+/// 1. `words` are the arguments of a call of that function, whose contract the caller upholds, and `call` makes the
+///    call.
 pub(crate) unsafe fn seen(name: &str, words: &[u64], call: &mut dyn FnMut() -> CUresult) -> CUresult {
     match &*ASKED {
         // SAFETY: 1: the caller's duty 1.
@@ -69,7 +71,7 @@ pub(crate) unsafe fn seen(name: &str, words: &[u64], call: &mut dyn FnMut() -> C
     }
 }
 
-/// At the end of the program. When the library is unloaded, which is after all that the program has asked to be called at its end.
+/// Called at the end of the program, when the library is unloaded, which is after all of the program's exit functions.
 pub(crate) fn end() {
     if fork::is_child() {
         return;
@@ -81,12 +83,12 @@ pub(crate) fn end() {
     }
 }
 
-/// For the person who started the program; false where there is nothing to write to.
+/// Writes a message for the person who started the program; false if there is nothing to write to.
 pub(crate) fn say(command: &str, text: &str) -> bool {
     stderr::say(&format!("cuda-launch {command}: {text}\n"))
 }
 
-/// For the tool.
+/// Writes a line for the tool.
 pub(crate) fn line(value: &Value) {
     if let Some(lines) = &*LINES {
         let _ = lines.add(format!("{value}\n").as_bytes());

@@ -1,9 +1,9 @@
-//! `cuGetProcAddress`: what programs, and `cudart` for them, ask for by name is recorded too.
+//! `cuGetProcAddress`: functions that programs, or `cudart` for them, look up by name are recorded too.
 //!
 //! A name means the function of the newest ABI that is not newer than the version asked for, and with a flag the one whose NULL
 //! stream is the thread's own (since CUDA 7.0, where there is one).
 
-#![allow(unsafe_code)] // Passes on what its caller gave, and hands out functions of this library by their addresses.
+#![allow(unsafe_code)] // Passes on its caller's arguments, and returns addresses of functions of this library.
 #![allow(clippy::missing_safety_doc, reason = "a C function")]
 
 use cuda_driver_sys::*;
@@ -13,10 +13,10 @@ use crate::layer;
 use crate::per_thread::*;
 use crate::real::driver;
 
-/// Flag of those who want the functions of the thread's own default stream.
+/// Flag that selects the functions for the thread's own default stream.
 const PER_THREAD: cuuint64_t =
     CUdriverProcAddress_flags::CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM.0 as cuuint64_t;
-/// The first version that has them.
+/// The first version that has such functions.
 const PER_THREAD_SINCE: c_int = 7000;
 
 /// The version since which a name means this export, the export, and the one for the thread's own stream.
@@ -75,16 +75,17 @@ stand_ins! {
     "cuGetProcAddress" 12000 cuGetProcAddress_v2;
 }
 
-/// An ABI with other parameters, which the name means in newer programs.
+/// An ABI with different parameters, which the name means in newer programs.
 struct Newer {
     since: c_int,
     symbol: &'static str,
     export: *mut c_void,
-    /// Whether there is another one for the thread's own stream, which is passed on.
+    /// Whether there is also one for the thread's own stream, which is passed on.
     has_own: bool,
 }
 
-/// What came after a row of `stand_ins`, where a driver has it; a negative version means the newest that there is.
+/// The ABI that replaced the one in a row of `stand_ins`, in drivers that have it; a negative version asks for the
+/// newest.
 fn newer(asked: &str) -> Option<Newer> {
     Some(match asked {
         "cuCtxSynchronize" => Newer {
@@ -106,22 +107,23 @@ fn newer(asked: &str) -> Option<Newer> {
 /// A function whose NULL stream is the thread's own.
 struct Own {
     since: c_int,
-    /// What it does on a stream that is named.
+    /// The function that does the same on an explicit stream.
     plain: &'static str,
     export: *mut c_void,
 }
 
 macro_rules! own_forms {
     ($($symbol:ident($($argument:ident: $type:ty),*) $since:literal $name:literal $default:ident $how:ident $plain:ident;)*) => {
-        /// All of that name, as the header has them, apart from older ABIs that no function of today stands for, and those of graphics APIs.
-        /// A row for which `per_thread` has no function is one that the compiler does not find.
+        /// All such functions of that name in the header, except for older ABIs that no current function replaces, and those of graphics
+        /// APIs. If `per_thread` has no function for a row, this does not compile.
         fn own_forms(asked: &str) -> Vec<Own> {
             let mut found = Vec::new();
             $(own_form!($default $how found asked $symbol $since $name $plain);)*
             found
         }
 
-        /// Whether there is no function of that name whose NULL stream is the thread's own. Of a name that the header does not have nobody knows.
+        /// Whether there is no function of that name whose NULL stream is the thread's own. For a name that the header does not have, this
+        /// is unknown.
         fn has_no_own(asked: &str) -> bool {
             let rows = [$(($name, matches!(stringify!($default).as_bytes(), b"per_thread"))),*];
             let mut of_it = rows.iter().filter(|(name, _)| *name == asked).peekable();
@@ -139,18 +141,18 @@ macro_rules! own_form {
 }
 cuda_driver_sys::for_each_export!(own_forms);
 
-/// The newest ABI that is not newer than asked for, and that the driver has.
+/// The newest ABI that is not newer than requested and that the driver has.
 fn newest(forms: Vec<Own>, is_new: impl Fn(c_int) -> bool) -> Option<*mut c_void> {
     let known = forms.into_iter().filter(|own| is_new(own.since) && driver().has(own.plain));
     known.max_by_key(|own| own.since).map(|own| own.export)
 }
 
-/// The export that stands in for what is asked, if there is one.
+/// The export that replaces the requested function, if there is one.
 fn export(asked: &str, version: c_int, flags: cuuint64_t) -> Option<*mut c_void> {
     if asked == "cuGetProcAddress" && (11030..12000).contains(&version) {
         return Some(crate::cuGetProcAddress_v1 as *mut c_void);
     }
-    // A negative version is any.
+    // A negative version means any.
     let is_new = |since: c_int| version < 0 || version >= since;
     let own = flags & PER_THREAD != 0 && is_new(PER_THREAD_SINCE);
     // The first ABI, which had no mode.
@@ -174,13 +176,14 @@ fn export(asked: &str, version: c_int, flags: cuuint64_t) -> Option<*mut c_void>
     Some(found.per_thread.filter(|_| own).unwrap_or(found.plain))
 }
 
-/// The first ABI of what ends a context: it is to be seen too, as events and kernels go with a context.
+/// The first ABI of a function that destroys a context. These are intercepted too, because events and kernels are
+/// destroyed with their context.
 #[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn ending(asked: &str) -> Option<*mut c_void> {
     crate::passed_on::ending(asked)
 }
 
-/// Elsewhere there is no recorder: a library with these exports is made on the platforms above alone.
+/// On other platforms there is no recorder: a library with these exports is built only for the platforms above.
 #[cfg(not(all(
     target_os = "linux",
     target_env = "gnu",
@@ -190,7 +193,7 @@ fn ending(_: &str) -> Option<*mut c_void> {
     None
 }
 
-/// The one duty is that of the driver's function.
+/// The only duty is the contract of the driver's function.
 pub(crate) unsafe fn cuGetProcAddress_v2(
     symbol: *const c_char,
     function: *mut *mut c_void,
@@ -201,23 +204,24 @@ pub(crate) unsafe fn cuGetProcAddress_v2(
     let asked = if symbol.is_null() {
         None
     } else {
-        // SAFETY: not null, as was compared; the function's contract has it a string that ends with a NUL, which nobody writes or frees during
-        // the call. Its text is used before that returns.
+        // SAFETY: checked to be not null, so by the function's contract a string that ends with a NUL and is neither written nor freed
+        // during the call. Its text is not used after the call.
         unsafe { CStr::from_ptr(symbol) }.to_str().ok()
     };
     let own = asked.and_then(|asked| export(asked, version, flags));
-    // What stands in calls the plain function, which the driver shall have. A function that has no other is the same with the flag and
-    // without, but checks hand out their own only without.
+    // A replacement calls the plain function, so the driver must have that. A function without a per-thread form is the same with the
+    // flag and without it, but the driver of the checks returns its own function only without the flag.
     let is_plain = own.is_some() || layer::is_asked() && asked.is_some_and(has_no_own);
     let wanted = if is_plain { flags & !PER_THREAD } else { flags };
-    // SAFETY: the one duty, which the head of `hooks` has too: the arguments are the program's own, but for the flags, and for these the
-    // driver asks for nothing: any others than those it knows it answers with an error.
+    // SAFETY: the only duty, as in the module documentation of `hooks`: the arguments are the program's own except for the flags, for
+    // which the driver requires nothing: it returns an error for flags that it does not know.
     let code = unsafe { driver().cuGetProcAddress_v2(symbol, function, version, wanted, status) };
     if let Some(own) = own.filter(|_| code == CUresult::SUCCESS && !function.is_null()) {
-        // SAFETY: not null, as was compared, so by the function's contract an aligned place for a pointer, which no
-        // other thread uses during the call; the driver has initialised it, as it succeeded. What is put there has the
-        // signature of the symbol that is replaced: each row of `stand_ins` and of the header's own list names both, `since` and
-        // `newer` tell its ABI, `ending` has the first ABI's own name, and `export` has two more, chosen by version.
+        // SAFETY: checked to be not null, so by the function's contract an aligned output for a pointer, which no other thread
+        // uses during the call; the driver has initialised it, because the call succeeded. The function that is written there
+        // has the signature of the symbol that it replaces: each row of `stand_ins` and of the header's own list names both,
+        // `since` and `newer` determine its ABI, `ending` has the first ABI's own name, and `export` has two more, chosen by
+        // version.
         unsafe {
             if !(*function).is_null() {
                 *function = own;

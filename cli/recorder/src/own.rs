@@ -1,5 +1,5 @@
-//! What is this library's own in a program that may close any of its files, and get their numbers for others: the variables as
-//! they were when it was loaded, standard error as it was then, and files that lines are added to.
+//! State of this library in a program that may close any file descriptor and reuse its number: the environment variables and
+//! standard error as they were when the library was loaded, and files to which lines are appended.
 
 use cuda_emulator::stderr;
 use std::ffi::OsString;
@@ -8,24 +8,24 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// What all variables of this library begin with.
+/// The prefix of all variables of this library.
 const OURS: &str = "CUDA_LAUNCH_";
 
-/// Which file it is, wherever it is open.
+/// Device and inode: the same for every descriptor of a file.
 type Identity = (u64, u64);
 
 type Variables = Vec<(OsString, OsString)>;
 
 static VARIABLES: OnceLock<Variables> = OnceLock::new();
 
-/// When the library is loaded, or at first use where nobody calls it then.
+/// Called when the library is loaded, or at first use if it is not called then.
 pub(crate) fn start() {
     stderr::remember();
     VARIABLES.get_or_init(variables);
 }
 
-/// Those of the process; if it has none any more, those that it was started with: a program may clear its environment before it loads
-/// this library.
+/// The variables of the process; if it has none any more, those that it was started with, because a program may clear its environment
+/// before it loads this library.
 fn variables() -> Variables {
     let is_own = |(name, _): &(OsString, OsString)| name.as_encoded_bytes().starts_with(OURS.as_bytes());
     let now: Variables = std::env::vars_os().filter(is_own).collect();
@@ -58,7 +58,7 @@ pub(crate) fn variable(name: &str) -> Option<OsString> {
     variables.iter().find(|(own, _)| own == name).map(|(_, value)| value.clone())
 }
 
-/// A file that lines are added to.
+/// A file to which lines are appended.
 pub(crate) struct Lines {
     path: PathBuf,
     file: File,
@@ -73,7 +73,8 @@ impl Lines {
         Ok(Lines { path, file, identity })
     }
 
-    /// In one call of the system: other threads and processes may write to the file too. If the program has closed it, by its path.
+    /// Appends with one system call, because other threads and processes may also write to the file. If the program has closed the
+    /// descriptor, the file is opened again by its path.
     pub(crate) fn add(&self, bytes: &[u8]) -> io::Result<()> {
         let anew = match identity(&self.file) == self.identity {
             true => None,

@@ -1,11 +1,11 @@
-//! Exports of a driver that are passed on as they are: neither recorded nor checked.
+//! Exports that are passed on to the driver, neither recorded nor checked.
 //!
-//! Older ABIs, graphics, and the same for a thread's own default stream. Libraries look some of them up by
-//! `dlsym` and fail without them: cuBLASLt wants `cuCtxPushCurrent`, which today's headers do not declare. Nothing is known here of their
-//! parameters, so each is a jump: all arguments stay where the caller has put them.
+//! These are older ABIs, graphics functions, and their forms for a thread's own default stream. Libraries look some of them up with
+//! `dlsym` and fail without them: cuBLASLt needs `cuCtxPushCurrent`, which current headers do not declare. Their parameters are not known
+//! here, so each export is a jump, which leaves all arguments where the caller has put them.
 //!
-//! Relies on: whoever calls one keeps to the contract of the driver's function of that name, to which it goes; and on the calling
-//! conventions of C on Linux for which registers arguments are in.
+//! Relies on callers to uphold the contract of the driver's function of that name, to which the export jumps, and on the calling
+//! conventions of C on Linux, which determine the registers of arguments.
 #![allow(unsafe_code)]
 #![allow(non_camel_case_types, reason = "C names")]
 
@@ -26,24 +26,24 @@ static SYMBOLS: LazyLock<Option<Box<Lookup>>> = LazyLock::new(|| {
     if path == "emulator" {
         return Some(Box::new(|name| cuda_emulator::symbol_address(name.to_str().unwrap_or_default())));
     }
-    // SAFETY: 1: whoever set the variable vouches for the file to be a CUDA driver, which may be loaded.
+    // SAFETY: 1: whoever set the variable guarantees that the file is a CUDA driver, which may be loaded.
     let symbols = unsafe { cuda_driver_sys::open_library(path) }.ok()?;
     Some(Box::new(symbols))
 });
 
 macro_rules! passed_on {
     ($($name:ident)*) => {
-        /// Where each is in the lists below.
+        /// The index of each function in the lists below.
         #[derive(Clone, Copy)]
         #[repr(u16)]
         enum Place { $($name,)* }
 
         const NAMES: &[&str] = &[$(stringify!($name)),*];
 
-        /// The driver's functions, as far as they have been called.
+        /// The addresses of the driver's functions that have been called so far.
         static FOUND: [AtomicPtr<c_void>; NAMES.len()] = [const { AtomicPtr::new(null_mut()) }; NAMES.len()];
 
-        /// Every one, for the linker.
+        /// All of them, so that the linker keeps them.
         pub static PASSED_ON: &[Function] = &[$(Function(exports::$name as *const c_void)),*];
 
         mod exports {
@@ -53,13 +53,13 @@ macro_rules! passed_on {
     };
 }
 
-/// Loads the place of the function into a register that has no argument.
+/// Loads the index of the function into a register that does not carry an argument.
 macro_rules! jump {
     ($name:ident) => {
         #[doc = concat!("`", stringify!($name), "`")]
         #[unsafe(naked)]
-        // SAFETY: the exported name is that of the driver's function, to which the jump goes with all arguments where the caller has put them; no
-        // other function of this library has the name, as the linker would say.
+        // SAFETY: the exported name is that of the driver's function, which the jump reaches with all arguments where the caller has put
+        // them; no other function of this library has the name, or the linker would report it.
         #[unsafe(no_mangle)]
         pub(super) unsafe extern "C" fn $name() {
             #[cfg(target_arch = "x86_64")]
@@ -70,16 +70,17 @@ macro_rules! jump {
     };
 }
 
-/// Goes on in the driver's function, with the registers of all arguments and the stack as they came.
+/// Jumps to the driver's function, with the argument registers and the stack unchanged.
 ///
 /// # Safety
-/// 1. It is jumped to by one of `exports`, with its place in `NAMES` in `eax` (`w9`), and the registers and the stack as its caller left them.
+/// 1. One of `exports` jumps to it, with its index in `NAMES` in `eax` (`w9`), and with the registers and the stack as its caller left
+///    them.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 unsafe extern "C" fn go() {
     naked_asm!(
         "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9",
-        // With the address to return to this is a multiple of 16.
+        // Together with the return address this is a multiple of 16.
         "sub rsp, 136",
         "movups [rsp], xmm0", "movups [rsp + 16], xmm1", "movups [rsp + 32], xmm2", "movups [rsp + 48], xmm3",
         "movups [rsp + 64], xmm4", "movups [rsp + 80], xmm5", "movups [rsp + 96], xmm6", "movups [rsp + 112], xmm7",
@@ -119,8 +120,8 @@ unsafe extern "C" fn go() {
     )
 }
 
-/// Those of the first ABI that end a context, and with it events and kernels. Programs of CUDA 3 and 10 link against them, or ask for them by
-/// an old version.
+/// Functions of the first ABI that destroy a context, and with it events and kernels. Programs of CUDA 3 and 10 link against them, or
+/// request them with an old version.
 const ENDING: &[&str] = &["cuCtxDestroy", "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset"];
 
 /// The export of such a function.
@@ -129,13 +130,13 @@ pub(crate) fn ending(name: &str) -> Option<*mut c_void> {
     PASSED_ON.get(place).map(|Function(address)| address.cast_mut())
 }
 
-/// The driver's function; where the driver lacks it, one that says so.
+/// The address of the driver's function; if the driver lacks it, of one that returns an error.
 extern "C" fn address(place: u32) -> *const c_void {
     let place = place as usize;
     let (Some(found), Some(name)) = (FOUND.get(place), NAMES.get(place)) else {
         return missing as *const c_void;
     };
-    // `go` asks for each call.
+    // `go` calls this function for every call of an export, so each of these is seen.
     if ENDING.contains(name) && !layer::is_asked() {
         timeline::close(timeline::Ending::Any);
         kernel::forget();
@@ -144,7 +145,7 @@ extern "C" fn address(place: u32) -> *const c_void {
     if !known.is_null() {
         return known;
     }
-    // Another thread of the parent may have been about to look for them.
+    // Another thread of the parent may have been in the middle of this initialisation.
     if fork::is_child() {
         return missing as *const c_void;
     }
@@ -154,7 +155,8 @@ extern "C" fn address(place: u32) -> *const c_void {
     own
 }
 
-/// It has no parameters: in the calling conventions of C the caller removes its own arguments, which nobody reads.
+/// It has no parameters: in the calling conventions of C the caller removes its own arguments, and this function
+/// ignores them.
 extern "C" fn missing() -> CUresult {
     CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER
 }

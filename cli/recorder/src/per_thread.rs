@@ -1,10 +1,10 @@
 //! The functions whose NULL stream is the calling thread's own (`_ptsz`, `_ptds`): programs built with
-//! `--default-stream per-thread` link against them, or ask for them with a flag.
+//! `--default-stream per-thread` link against them, or look them up with a flag.
 //!
-//! They are the plain functions on `CU_STREAM_PER_THREAD`, and are recorded or checked as those. `lookup` names each that the pinned header
-//! has: it does not compile where one is missing.
+//! They call the plain functions with `CU_STREAM_PER_THREAD`, and are recorded or checked as those. `lookup` names every such function of
+//! the pinned header, so it does not compile if one is missing here.
 
-#![allow(unsafe_code)] // Each passes on what its caller gave.
+#![allow(unsafe_code)] // Each passes on its caller's arguments.
 #![allow(clippy::too_many_arguments, clippy::missing_safety_doc, reason = "C functions")]
 
 use cuda_driver_sys::*;
@@ -24,10 +24,12 @@ fn own(stream: CUstream) -> CUstream {
 macro_rules! on_own_stream {
     ($($name:ident = $plain:ident($($before:ident: $before_type:ty),*; $stream:ident; $($after:ident: $after_type:ty),*);)*) => {$(
         #[doc = concat!("`", stringify!($name), "`")]
-        // SAFETY: the name is a function of the driver's library, whose signature this has; no other function of this library has it.
+        // SAFETY: the name is that of a function of the driver's library with this signature; no other function of this library has
+        // the name.
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $name($($before: $before_type,)* $stream: CUstream $(, $after: $after_type)*) -> CUresult {
-            // SAFETY: the contract of the plain function on this stream, which every context has, is this one's, which the caller keeps.
+            // SAFETY: the contract of the plain function on this stream, which every context has, is that of this function, and the
+            // caller upholds it.
             unsafe { crate::$plain($($before,)* own($stream) $(, $after)*) }
         }
     )*};
@@ -166,11 +168,13 @@ on_own_stream! {
     cuStreamWaitEvent_ptsz = cuStreamWaitEvent(; stream; event: CUevent, flags: c_uint);
 }
 
-/// `cuStreamBeginCapture`, as it was first: it had no mode, and was global.
-// SAFETY: the name is a function of the driver's library, whose signature this has; no other function of this library has it.
+/// The first ABI of `cuStreamBeginCapture`, without a mode: the capture was global.
+// SAFETY: the name is that of a function of the driver's library with this signature; no other function of this library has
+// the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cuStreamBeginCapture(stream: CUstream) -> CUresult {
-    // SAFETY: the contract of the newer function is this one's, which the caller keeps; it takes every mode.
+    // SAFETY: the contract of the newer function is that of this one, and the caller upholds it; it accepts every
+    // mode.
     unsafe { crate::cuStreamBeginCapture_v2(stream, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL) }
 }
 
@@ -178,19 +182,22 @@ pub(crate) unsafe extern "C" fn cuStreamBeginCapture(stream: CUstream) -> CUresu
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cuStreamBeginCapture_ptsz(stream: CUstream) -> CUresult {
-    // SAFETY: the contract of the plain function on this stream, which every context has, is this one's, which the caller keeps.
+    // SAFETY: the contract of the plain function on this stream, which every context has, is that of this function, and the
+    // caller upholds it.
     unsafe { cuStreamBeginCapture(own(stream)) }
 }
 
-/// `name = queued(arguments)`: a copy on the thread's stream that is waited for.
+/// `name = queued(arguments)`: a copy on the thread's stream, followed by a wait for it.
 macro_rules! and_wait {
     ($($name:ident = $queued:ident($($argument:ident: $type:ty),*);)*) => {$(
         #[doc = concat!("`", stringify!($name), "`")]
-        // SAFETY: the name is a function of the driver's library, whose signature this has; no other function of this library has it.
+        // SAFETY: the name is that of a function of the driver's library with this signature; no other function of this library has
+        // the name.
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
-            // SAFETY: the contract of the plain function on this stream, which every context has, is this one's, which
-            // the caller keeps; the memory stays until this returns, which is when the copy has been waited for.
+            // SAFETY: the contract of the plain function on this stream, which every context has, is that of this
+            // function, and the caller upholds it; the memory lives until this returns, which is after the wait for
+            // the copy.
             unsafe {
                 match crate::$queued($($argument,)* CU_STREAM_PER_THREAD) {
                     CUresult::SUCCESS => crate::cuStreamSynchronize(CU_STREAM_PER_THREAD),
@@ -219,10 +226,12 @@ and_wait! {
 macro_rules! fills {
     ($($name:ident = $queued:ident($($argument:ident: $type:ty),*);)*) => {$(
         #[doc = concat!("`", stringify!($name), "`")]
-        // SAFETY: the name is a function of the driver's library, whose signature this has; no other function of this library has it.
+        // SAFETY: the name is that of a function of the driver's library with this signature; no other function of this library has
+        // the name.
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
-            // SAFETY: the contract of the plain function on this stream, which every context has, is this one's, which the caller keeps.
+            // SAFETY: the contract of the plain function on this stream, which every context has, is that of this function, and the
+            // caller upholds it.
             unsafe { crate::$queued($($argument,)* CU_STREAM_PER_THREAD) }
         }
     )*};
@@ -237,7 +246,8 @@ fills! {
 }
 
 /// `cuLaunchKernelEx_ptsz`
-// SAFETY: the name is a function of the driver's library, whose signature this has; no other function of this library has it.
+// SAFETY: the name is that of a function of the driver's library with this signature; no other function of this library has
+// the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cuLaunchKernelEx_ptsz(
     config: *const CUlaunchConfig,
@@ -245,40 +255,45 @@ pub(crate) unsafe extern "C" fn cuLaunchKernelEx_ptsz(
     parameters: *mut *mut c_void,
     extra: *mut *mut c_void,
 ) -> CUresult {
-    // SAFETY: by the function's contract null, or the address of an aligned configuration with all members set, which nobody writes during
-    // the call; the reference is used for the copy alone.
+    // SAFETY: by the function's contract null, or the address of an aligned configuration with all members set, which is not written
+    // during the call; the reference is used only for the copy.
     let copy =
         unsafe { config.as_ref() }.map(|asked| CUlaunchConfig { hStream: own(asked.hStream), ..*asked });
     let config = copy.as_ref().map_or(config, |copy| copy);
-    // SAFETY: the contract of the plain function is this one's, which the caller keeps; the copy of the configuration outlives the call.
+    // SAFETY: the contract of the plain function is that of this one, and the caller upholds it; the copy of the configuration outlives
+    // the call.
     unsafe { crate::cuLaunchKernelEx(config, f, parameters, extra) }
 }
 
 /// `cuStreamCopyAttributes_ptsz`
-// SAFETY: the name is a function of the driver's library, whose signature this has; no other function of this library has it.
+// SAFETY: the name is that of a function of the driver's library with this signature; no other function of this library has
+// the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cuStreamCopyAttributes_ptsz(to: CUstream, from: CUstream) -> CUresult {
-    // SAFETY: the contract of the plain function on these streams, which every context has, is this one's, which the caller keeps.
+    // SAFETY: the contract of the plain function on these streams, which every context has, is that of this function, and the
+    // caller upholds it.
     unsafe { crate::cuStreamCopyAttributes(own(to), own(from)) }
 }
 
 /// `cuGraphInstantiateWithParams_ptsz`
-// SAFETY: the name is a function of the driver's library, whose signature this has; no other function of this library has it.
+// SAFETY: the name is that of a function of the driver's library with this signature; no other function of this library has
+// the name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cuGraphInstantiateWithParams_ptsz(
     exec: *mut CUgraphExec,
     graph: CUgraph,
     parameters: *mut CUDA_GRAPH_INSTANTIATE_PARAMS,
 ) -> CUresult {
-    // SAFETY: by the function's contract null, or the address of an aligned structure with all members that are read set, the others a number
-    // or a handle of any value; nobody uses it during the call.
+    // SAFETY: by the function's contract null, or the address of an aligned structure in which all members that are read are set, and the
+    // others are a number or a handle of any value; no other code uses it during the call.
     let Some(mut copy) = (unsafe { parameters.as_ref() }).copied() else {
-        // SAFETY: the contract of the plain function is this one's, which the caller keeps.
+        // SAFETY: the contract of the plain function is that of this one, and the caller upholds it.
         return unsafe { crate::cuGraphInstantiateWithParams(exec, graph, parameters) };
     };
     copy.hUploadStream = own(copy.hUploadStream);
-    // SAFETY: the contract of the plain function on this stream is this one's, which the caller keeps; the copy outlives the call. Its results
-    // go to the caller's structure, which is not null, as was compared, and which nobody uses during the call.
+    // SAFETY: the contract of the plain function on this stream is that of this function, and the caller upholds it; the copy outlives the
+    // call. Its results are written to the caller's structure, which was checked to be not null and which no other code uses during the
+    // call.
     unsafe {
         let code = crate::cuGraphInstantiateWithParams(exec, graph, &mut copy);
         (*parameters).hErrNode_out = copy.hErrNode_out;
@@ -287,7 +302,7 @@ pub(crate) unsafe extern "C" fn cuGraphInstantiateWithParams_ptsz(
     }
 }
 
-/// A function of the driver's whose NULL stream is the thread's own.
+/// A function of the driver whose NULL stream is the thread's own.
 fn of_the_driver(place: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
     let known = place.load(Ordering::Relaxed);
     if !known.is_null() {
@@ -295,19 +310,20 @@ fn of_the_driver(place: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
     }
     let mut found = null_mut();
     let flags = CUdriverProcAddress_flags::CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM.0.into();
-    // SAFETY: the name is a C string; the place outlives the call; the status may be null.
+    // SAFETY: the name is a C string; the output outlives the call; the status may be null.
     let code = unsafe { driver().cuGetProcAddress_v2(name.as_ptr(), &mut found, 12_000, flags, null_mut()) };
     let found = if code == CUresult::SUCCESS { found } else { null_mut() };
     place.store(found, Ordering::Relaxed);
     found
 }
 
-/// `name = plain "asked"(arguments)`: copies that have no form for a stream. The driver's own function makes them, and the checks see the plain
-/// one: for them both order everything.
+/// `name = plain "asked"(arguments)`: copies that have no variant with a stream. The driver's own function makes them, and the checks see
+/// the plain function, which orders work in the same way.
 macro_rules! without_stream {
     ($($name:ident = $plain:ident $asked:literal($($argument:ident: $type:ty),*);)*) => {$(
         #[doc = concat!("`", stringify!($name), "`")]
-        // SAFETY: the name is a function of the driver's library, whose signature this has; no other function of this library has it.
+        // SAFETY: the name is that of a function of the driver's library with this signature; no other function of this library has
+        // the name.
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
             static FOUND: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
@@ -315,18 +331,18 @@ macro_rules! without_stream {
             if found.is_null() {
                 return CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER;
             }
-            // SAFETY: not null, as was compared, so what the driver has under this name since CUDA 7.0, with the flag: the function whose
-            // signature the plain one has too.
+            // SAFETY: checked to be not null, so it is the function that the driver has under this name since CUDA 7.0 with the flag,
+            // whose signature is that of the plain function.
             let function: pfn::$plain = unsafe { std::mem::transmute(found) };
             let words = [$(Word::word($argument)),*];
-            // SAFETY: 1: the words are the arguments of this call, whose contract is that of the plain function, and the caller keeps it;
-            // the driver's own gets the same arguments.
+            // SAFETY: 1: the words are the arguments of this call, whose contract is that of the plain function, and the caller upholds
+            // it; the driver's own function gets the same arguments.
             unsafe { layer::seen(stringify!($plain), &words, &mut || function($($argument),*)) }
         }
     )*};
 }
 
-/// An argument as the checks know it.
+/// An argument in the form that the checks use.
 trait Word {
     fn word(self) -> u64;
 }

@@ -1,6 +1,6 @@
-//! The driver behind the exports: the real one, or what looks at calls in front of it.
+//! The driver behind the exports: the real one, or a layer that inspects calls in front of it.
 
-#![allow(unsafe_code)] // Loads the library that the variable names, which whoever set it vouches for.
+#![allow(unsafe_code)] // Loads the library that the variable names; whoever set the variable guarantees that it is a driver.
 
 use cuda_driver_sys::Driver;
 use cuda_emulator::stderr;
@@ -27,7 +27,7 @@ pub(crate) fn driver() -> &'static Driver {
 fn first() -> &'static Driver {
     static NONE: OnceLock<Arc<Driver>> = OnceLock::new();
     if fork::is_child() {
-        // Another thread of the parent was about to set it.
+        // Another thread of the parent may be in the middle of setting it.
         return NONE.get_or_init(nothing);
     }
     fork::used();
@@ -41,7 +41,7 @@ pub(crate) fn path() -> OsString {
 
 fn real() -> Arc<Driver> {
     if own::variable(VARIABLE).is_none() {
-        // As with `env -i`. Whoever took the variables away shall not take the emulator for a GPU.
+        // The variables are missing, as with `env -i`. The user must not mistake the emulator for a GPU.
         stderr::say(&format!(
             "cuda-launch: process {} is not recorded, and its calls go to the emulator: its environment lacks {VARIABLE}, which `cuda-launch` has set\n",
             std::process::id()
@@ -51,19 +51,21 @@ fn real() -> Arc<Driver> {
     if path == "emulator" {
         return cuda_emulator::driver();
     }
-    // SAFETY: 1, 2: whoever set the variable vouches for the file to be a CUDA driver; the tool sets it to the library that it found.
+    // SAFETY: 1, 2: whoever set the variable guarantees that the file is a CUDA driver; the tool sets it to the library that it
+    // found.
     match unsafe { Driver::open(&path) } {
         Ok(driver) => Arc::new(driver),
         Err(error) => {
-            // No function can say more than a code: this is for the person who started the program.
+            // Functions can only return an error code, so the reason is printed for the person who started the
+            // program.
             stderr::say(&format!("cuda-launch: {error}\n"));
             nothing()
         }
     }
 }
 
-/// A driver that has no function.
+/// A driver without functions.
 fn nothing() -> Arc<Driver> {
-    // SAFETY: 1, 2: nothing is found, so nothing is called: every function is a stub that says that it is missing.
+    // SAFETY: 1, 2: nothing is found, so nothing is called: every function is a stub that returns an error.
     Arc::new(unsafe { Driver::from_lookup(|_| null()) })
 }

@@ -1,7 +1,7 @@
 //! `cuda-launch record`: the driver behind the exports writes one launch to a file.
 //!
-//! Variables, all set by the tool: `CUDA_LAUNCH_RECORD_FILE` is where its lines go; `CUDA_LAUNCH_RECORD_KERNEL`, `_NTH`, `_LIMIT` and
-//! `_OUTPUT` are its options.
+//! Variables, all set by the tool: `CUDA_LAUNCH_RECORD_FILE` is the file for its lines; `CUDA_LAUNCH_RECORD_KERNEL`, `_NTH`, `_LIMIT`
+//! and `_OUTPUT` are its options.
 
 use cuda_driver_sys::Driver;
 use cuda_emulator::stderr;
@@ -19,7 +19,7 @@ pub(crate) const FILE: &str = "CUDA_LAUNCH_RECORD_FILE";
 
 static RECORD: OnceLock<Record> = OnceLock::new();
 
-/// The driver that sees launches before it passes them on to `base`.
+/// The driver that inspects launches before it passes them on to `base`.
 pub(crate) fn over(base: Arc<Driver>) -> Arc<Driver> {
     let variable =
         |name: &str| own::variable(name).and_then(|value| value.into_string().ok()).unwrap_or_default();
@@ -43,7 +43,7 @@ pub(crate) fn over(base: Arc<Driver>) -> Arc<Driver> {
     }
 }
 
-/// The file is written at once: the program may crash after it.
+/// The recording is written at once, because the program may crash afterwards.
 fn tell(event: Event, output: &Path) {
     let failed = |why: String| line(&json!({ "is": "failed", "why": why }));
     match event {
@@ -58,8 +58,8 @@ fn tell(event: Event, output: &Path) {
     }
 }
 
-/// As a whole or not at all, whatever ends this process meanwhile; another process of the program may write the same file. The signals of a
-/// file at its limit, and of a pipe that nobody reads, are not the program's.
+/// Writes the file completely or not at all, even if this process is killed meanwhile; another process of the program may write the same
+/// file. The signals for a file at its size limit and for a pipe without a reader must not reach the program.
 fn write(output: &Path, recording: &Recording) -> io::Result<()> {
     stderr::without_a_signal(|| match replaced(output) {
         Some(target) => replace(&target, recording),
@@ -67,14 +67,14 @@ fn write(output: &Path, recording: &Recording) -> io::Result<()> {
     })
 }
 
-/// What is replaced by a new file: where a link leads, which stays. None of pipes and devices, which stay what they are; `/dev/stdout` may be
-/// a file that the program writes to.
+/// The path to be replaced by a new file: the target of a symbolic link, so that the link is kept. None for pipes and devices, which are
+/// written directly; `/dev/stdout` may be a file that the program writes to.
 fn replaced(output: &Path) -> Option<PathBuf> {
     let of_the_system = ["/dev", "/proc"].iter().any(|folder| output.starts_with(folder));
     match fs::metadata(output) {
         Ok(file) if !file.is_file() || of_the_system => None,
         Ok(_) => fs::canonicalize(output).ok(),
-        // A link that leads nowhere yet.
+        // A link whose target does not exist yet.
         Err(_) if fs::symlink_metadata(output).is_ok() => None,
         Err(_) => Some(output.to_owned()),
     }
@@ -84,10 +84,10 @@ fn replace(target: &Path, recording: &Recording) -> io::Result<()> {
     let mut part = target.as_os_str().to_owned();
     part.push(format!(".{}", std::process::id()));
     let part = PathBuf::from(part);
-    // If this process is killed, the tool finds what it has left, by this name.
+    // If this process is killed, the tool finds the temporary file by this name.
     line(&json!({ "is": "writing", "process": std::process::id() }));
     let written = File::create(&part).and_then(|file| {
-        // It may be secret, and so will be what replaces it.
+        // The file may be private; the file that replaces it gets the same permissions.
         if let Ok(before) = fs::metadata(target) {
             file.set_permissions(before.permissions())?;
         }
@@ -97,7 +97,7 @@ fn replace(target: &Path, recording: &Recording) -> io::Result<()> {
     if written.is_err() {
         let _ = fs::remove_file(&part);
     } else if let Some(Ok(folder)) = target.parent().map(File::open) {
-        // The new name, too; some file systems refuse that.
+        // Makes the new name durable, too; some file systems refuse that.
         let _ = folder.sync_all();
     }
     written
@@ -109,13 +109,14 @@ fn put(file: File, recording: &Recording) -> io::Result<File> {
     writer.into_inner().map_err(io::IntoInnerError::into_error)
 }
 
-/// Tells which kernels there were.
+/// Reports which kernels were launched.
 pub(crate) fn end() {
     let Some(record) = RECORD.get() else { return };
     line(&json!({ "is": "end", "launches": record.launches(), "captured": record.captured() }));
 }
 
-/// A forked process may not wait for what a thread of its parent has: nothing is recorded there.
+/// Called in a forked process, which must not wait for a lock that a thread of its parent held: nothing is recorded
+/// there.
 pub(crate) fn switch_off() {
     if let Some(record) = RECORD.get() {
         record.switch_off();

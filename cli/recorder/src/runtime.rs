@@ -1,15 +1,16 @@
-//! The last error of the CUDA runtime, for programs that have it as a library of its own.
+//! The last error of the CUDA runtime, for programs that use it as a shared library.
 //!
-//! Programs that are linked with the static runtime, as `nvcc` does by default, do not export its functions: of these nothing is known.
+//! Programs that are linked with the static runtime, as `nvcc` does by default, do not export its functions, so their last error is
+//! unknown.
 //!
 //! Relies on: a library that has `cudaPeekAtLastError` and `cudaGetErrorName` is a CUDA runtime.
-#![allow(unsafe_code)] // Functions of other libraries, by their names.
+#![allow(unsafe_code)] // Calls functions of other libraries, by name.
 
 use cuda_driver_sys::CUresult;
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
-// SAFETY: the declarations are those of POSIX and of glibc's `stdlib.h`.
+// SAFETY: the declarations match those of POSIX and of glibc's `stdlib.h`.
 unsafe extern "C" {
     fn dlopen(file: *const c_char, flags: c_int) -> *mut c_void;
     fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
@@ -18,26 +19,28 @@ unsafe extern "C" {
 }
 
 const RTLD_NOW: c_int = 2;
-/// Only what is loaded.
+/// Opens the library only if it is loaded already.
 const RTLD_NOLOAD: c_int = 4;
-/// It is never unloaded.
+/// The library is never unloaded.
 const RTLD_NODELETE: c_int = 0x1000;
 
-/// Calls a function with the program's exit code when it ends by itself. This library stays loaded until then.
+/// Has a function called with the program's exit code when the program exits normally. This library stays loaded
+/// until then.
 ///
-/// What the program has asked before its first driver call to be called at its end comes later, and the runtime's own end, too.
+/// Exit functions that the program registered before its first driver call run later, and so does the runtime's own.
 pub(crate) fn at_exit(function: extern "C" fn(c_int, *mut c_void)) {
     let here = file_with(function as usize);
     let Some(file) = here.and_then(|file| CString::new(file).ok()) else { return };
-    // SAFETY: the file's name is a C string that outlives the call; it is loaded, so nothing of it runs now.
+    // SAFETY: the file's name is a C string that outlives the call; the library is loaded already, so none of its
+    // code runs now.
     let own = unsafe { dlopen(file.as_ptr(), RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE) };
-    // Otherwise the function might not be there any more.
+    // Otherwise the library might be unloaded before the function is called.
     if !own.is_null() {
         on_exit(function, std::ptr::null_mut());
     }
 }
 
-/// The file that is mapped to an address.
+/// The file that is mapped at an address.
 fn file_with(address: usize) -> Option<String> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     maps.lines().find_map(|line| {
@@ -61,10 +64,10 @@ pub(crate) fn last_error() -> Option<(CUresult, String)> {
     files.into_iter().filter_map(|file| CString::new(file).ok()).find_map(|file| error_of(&file))
 }
 
-/// The same, of the runtime in a file that is mapped, if it is or needs one.
+/// The same for the runtime in a mapped file, if the file is a CUDA runtime or depends on one.
 fn error_of(file: &CStr) -> Option<(CUresult, String)> {
-    // SAFETY: the name is a C string that outlives the call; what is not loaded as a library, such as a file of data or of fonts, is not
-    // loaded now, so nothing of it runs.
+    // SAFETY: the name is a C string that outlives the call; a file that is not loaded as a library, such as a data file or a font, is
+    // not loaded by this call, so none of its code runs.
     let library = unsafe { dlopen(file.as_ptr(), RTLD_NOW | RTLD_NOLOAD) };
     if library.is_null() {
         return None;
@@ -73,9 +76,9 @@ fn error_of(file: &CStr) -> Option<(CUresult, String)> {
     let [peek, name] =
         unsafe { [c"cudaPeekAtLastError", c"cudaGetErrorName"].map(|name| dlsym(library, name.as_ptr())) };
     let found = (!peek.is_null() && !name.is_null()).then(|| {
-        // SAFETY: not null, as was compared, so they are the runtime's functions of these names, as this file relies on, whose types
-        // these are: `cudaError_t cudaPeekAtLastError(void)`, `const char *cudaGetErrorName(cudaError_t)`. The latter's text is the
-        // runtime's own, and lives as long as that, which is loaded.
+        // SAFETY: checked to be not null, so by what this file relies on they are the runtime's functions of these names, with
+        // these types: `cudaError_t cudaPeekAtLastError(void)`, `const char *cudaGetErrorName(cudaError_t)`. The text of the latter
+        // belongs to the runtime and lives as long as the runtime is loaded.
         unsafe {
             let peek: extern "C" fn() -> c_int = std::mem::transmute(peek);
             let name: extern "C" fn(c_int) -> *const c_char = std::mem::transmute(name);
@@ -85,7 +88,7 @@ fn error_of(file: &CStr) -> Option<(CUresult, String)> {
             (CUresult(code as u32), text.into_owned())
         }
     });
-    // SAFETY: it was opened above, and nothing of it is used any more.
+    // SAFETY: it was opened above, and is not used any more.
     unsafe { dlclose(library) };
     found.filter(|(code, _)| *code != CUresult::SUCCESS)
 }

@@ -1,11 +1,11 @@
-//! What happened when: on the host by its clock, on a stream between two events of the driver.
+//! The timeline: when calls ran on the host, by its clock, and when work ran on a stream, between two driver events.
 //!
 //! A line of the file is an event of Chrome's trace format: process 1 is the host with its threads, process 2 the device with
-//! its streams. Work on a stream is written once its second event is done, which is looked at whenever the program waits, and for
-//! the oldest with each launch. Each line is written when it is known, in one call of the system, so that it is in the file
-//! whatever ends the program.
+//! its streams. Work on a stream is written once its second event is complete, which is queried whenever the program waits, and
+//! for the oldest work with each launch. Each line is written with one system call as soon as it is known, so that it is in the
+//! file however the program ends.
 
-#![allow(unsafe_code)] // Calls of the driver with events that this file makes, on streams that the program passes.
+#![allow(unsafe_code)] // Calls the driver with events that this file creates, on streams that the program passes.
 
 use cuda_driver_sys::*;
 use serde_json::{Value, json};
@@ -22,21 +22,21 @@ use crate::own::{self, Lines};
 use crate::real::driver;
 use crate::turns::{Lasts, Turns};
 
-/// Where the lines go.
+/// The variable with the path of the file.
 const VARIABLE: &str = "CUDA_LAUNCH_TRACE_FILE";
-/// Lines that are written at most: some 300 MB.
+/// The maximum number of lines: some 300 MB.
 const MOST: u64 = 2_000_000;
-/// Calls that say nothing by themselves.
+/// Calls that are of no interest by themselves.
 const QUIET: &[&str] =
     &["cuCtxGetCurrent", "cuCtxSetCurrent", "cuGetErrorString", "cuGetErrorName", "cuStreamIsCapturing"];
 
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-/// Lines go to its end: a process that the program forked, or started, may write to it too.
+/// Lines are appended: a process that the program forked or started may write to it too.
 static FILE: LazyLock<Option<Lines>> =
     LazyLock::new(|| Lines::open(Path::new(&own::variable(VARIABLE)?)).ok());
-// Events live, and so do their contexts: an event is made by `event`, is in `STATE` or in the hands of one call of the program in its
-// context, and is destroyed by `close` alone, which takes it out first. What ends a context calls that before, and a program ends none
-// while another call of it uses that.
+// Invariant: the events are live, and so are their contexts. An event is created by `event`, is in `STATE` or used by one call of the
+// program in its context, and is destroyed only by `close`, which removes it first. A call that destroys a context calls `close`
+// before, and a program must not destroy a context while another of its calls uses it.
 static STATE: LazyLock<Mutex<State>> = LazyLock::new(Mutex::default);
 /// By context and row.
 static TURNS: LazyLock<Turns<(Handle, usize)>> = LazyLock::new(Turns::default);
@@ -47,7 +47,7 @@ thread_local! {
     static THREAD: u32 = THREADS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// An address of the driver's, only compared and handed back.
+/// A handle of the driver, which is only compared and passed back.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Handle(usize);
 
@@ -55,7 +55,7 @@ struct Handle(usize);
 struct State {
     /// For each context an event whose time on the host's clock is known, and its device.
     bases: HashMap<Handle, (Handle, f64, CUdevice)>,
-    /// Events that can be used again.
+    /// Events that can be reused.
     spare: HashMap<Handle, Vec<Handle>>,
     /// In the order of the launches.
     pending: VecDeque<Pending>,
@@ -72,7 +72,8 @@ struct Pending {
     called: f64,
 }
 
-/// Where work runs: streams of two contexts may have the same handle, such as the default ones.
+/// The context and stream on which work runs: streams of two contexts, such as the default streams, may have the same
+/// handle.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Place {
     device: CUdevice,
@@ -81,7 +82,7 @@ struct Place {
     stream: usize,
 }
 
-/// Two events.
+/// The two events around some work.
 struct Timing {
     start: Handle,
     end: Handle,
@@ -96,7 +97,7 @@ fn now() -> f64 {
     START.elapsed().as_nanos() as f64 / 1e3
 }
 
-/// Microseconds without what is left of a nanosecond.
+/// Microseconds, truncated to whole nanoseconds.
 fn in_nanoseconds(microseconds: f64) -> f64 {
     (microseconds * 1e3).round() / 1e3
 }
@@ -104,12 +105,13 @@ fn in_nanoseconds(microseconds: f64) -> f64 {
 fn line(event: &Value) {
     let Some(file) = &*FILE else { return };
     if WRITTEN.fetch_add(1, Ordering::Relaxed) < MOST {
-        // A full disk must not stop the program that is traced.
+        // A full disk must not stop the traced program.
         let _ = file.add(format!("{event}\n").as_bytes());
     }
 }
 
-/// A call. What it put on a stream is said with it, so that it is known also where nobody sees it end.
+/// Writes a call. The line also names the work that the call submitted, so that this is known even if its end is
+/// never seen.
 fn host(name: &str, category: &str, start: f64, code: CUresult, mut arguments: Value, work: Option<Value>) {
     if code != CUresult::SUCCESS {
         arguments["answer"] = format!("{code:?}").into();
@@ -124,7 +126,7 @@ fn host(name: &str, category: &str, start: f64, code: CUresult, mut arguments: V
     line(&event);
 }
 
-/// A call that is passed on.
+/// Passes a call on and writes it.
 pub(crate) fn call(name: &str, forward: impl FnOnce() -> CUresult) -> CUresult {
     described(name, "call", || json!({}), forward)
 }
@@ -134,7 +136,7 @@ fn is_on_default(call: &str) -> bool {
     (call.starts_with("cuMemcpy") || call.starts_with("cuMemset")) && !call.contains("Async")
 }
 
-/// The same with more to say.
+/// The same with a category and arguments.
 pub(crate) fn described(
     name: &str,
     category: &str,
@@ -155,7 +157,7 @@ pub(crate) fn described(
     code
 }
 
-/// A wait: what it waited for is done, so there may be something to write.
+/// Passes on a wait. The awaited work is then done, so there may be something to write.
 pub(crate) fn wait(
     name: &str,
     describe: impl FnOnce() -> Value,
@@ -166,7 +168,7 @@ pub(crate) fn wait(
     code
 }
 
-/// Work on a stream: its call, and how long it took there.
+/// Passes on a call that submits work to a stream, and times the work there.
 pub(crate) fn work(
     call: &str,
     category: &'static str,
@@ -192,8 +194,8 @@ pub(crate) fn work(
     });
     host(call, "call", called, code, arguments.clone(), work);
     let (Some(place), Some(Timing { start, end })) = (place, timing) else { return code };
-    // SAFETY: the event is of the current context, and lives, as is said at `STATE`; the stream is the one that the
-    // program's call was given, whose contract keeps it live until that returns.
+    // SAFETY: the event belongs to the current context and is live (invariant of `STATE`); the stream is the argument
+    // of the program's call, whose contract keeps it live until that returns.
     let ended = code == CUresult::SUCCESS
         && unsafe { driver().cuEventRecord(end.event(), stream) } == CUresult::SUCCESS;
     drop(turn);
@@ -204,14 +206,14 @@ pub(crate) fn work(
     } else {
         state.spare.entry(place.context).or_default().extend([start, end]);
         if code == CUresult::SUCCESS {
-            // It has a fault already: its end cannot be recorded any more.
+            // The work has already faulted, so its end cannot be recorded.
             told(place, &name, category, arguments, called, None);
         }
     }
     code
 }
 
-/// The number of a stream's row: that of each thread's own is another on each.
+/// The number of a stream's row. The per-thread default stream has a different row on each thread.
 fn row(stream: CUstream) -> usize {
     if stream != CU_STREAM_PER_THREAD {
         return stream.addr();
@@ -232,12 +234,12 @@ impl Handle {
 
 fn current() -> Option<Handle> {
     let mut context: CUcontext = null_mut();
-    // SAFETY: the place is a handle's and outlives the call, which asks for nothing else.
+    // SAFETY: the output is a handle and outlives the call, which has no other requirement.
     let code = unsafe { driver().cuCtxGetCurrent(&mut context) };
     (code == CUresult::SUCCESS && !context.is_null()).then(|| Handle(context.expose_provenance()))
 }
 
-/// Where work on the stream runs; `None` where the stream captures, and the work runs later or never.
+/// Where work on the stream runs; `None` if the stream is capturing, so that the work runs later or never.
 fn place(stream: CUstream) -> Option<Place> {
     FILE.as_ref()?;
     if captures(stream) {
@@ -247,11 +249,11 @@ fn place(stream: CUstream) -> Option<Place> {
     Some(Place { device: base(context, stream)?, context, stream: row(stream) })
 }
 
-/// Whether it does, or the driver does not say.
+/// Whether the stream is capturing, or the driver's query fails.
 fn captures(stream: CUstream) -> bool {
     let mut status = CUstreamCaptureStatus(0);
-    // SAFETY: the stream is the one that the program's call is given, whose contract keeps it live; the place outlives
-    // the call.
+    // SAFETY: the stream is the argument of the program's call, whose contract keeps it live; the output outlives the
+    // call.
     let code = unsafe { driver().cuStreamIsCapturing(stream, &mut status) };
     code != CUresult::SUCCESS || status.0 != 0
 }
@@ -263,8 +265,8 @@ fn begin(Place { context, .. }: Place, stream: CUstream) -> Option<Timing> {
         return None;
     }
     let (start, end) = (event(context)?, event(context)?);
-    // SAFETY: the event is of the current context, and lives, as is said at `STATE`; the stream is the one that the
-    // program's call is given, whose contract keeps it live.
+    // SAFETY: the event belongs to the current context and is live (invariant of `STATE`); the stream is the argument
+    // of the program's call, whose contract keeps it live.
     let code = unsafe { driver().cuEventRecord(start.event(), stream) };
     if code != CUresult::SUCCESS {
         lock(&STATE).spare.entry(context).or_default().extend([start, end]);
@@ -278,19 +280,20 @@ fn event(context: Handle) -> Option<Handle> {
         return Some(event);
     }
     let mut event: CUevent = null_mut();
-    // SAFETY: the place outlives the call, which asks for nothing else: without a context it answers an error.
+    // SAFETY: the output outlives the call, which has no other requirement: without a context it returns an error.
     let code = unsafe { driver().cuEventCreate(&mut event, 0) };
     (code == CUresult::SUCCESS).then(|| Handle(event.expose_provenance()))
 }
 
-/// Once for a context: an event that is waited for, so that host and device agree on a moment. The device of the context.
+/// Once per context, records an event and waits for it, so that host and device agree on a point in time. Returns the
+/// device of the context.
 fn base(context: Handle, stream: CUstream) -> Option<CUdevice> {
     if let Some((_, _, device)) = lock(&STATE).bases.get(&context) {
         return Some(*device);
     }
     let event = event(context)?;
-    // SAFETY: the event is of the current context, and lives, as is said at `STATE`; the stream is the one that the
-    // program's call is given, whose contract keeps it live.
+    // SAFETY: the event belongs to the current context and is live (invariant of `STATE`); the stream is the argument
+    // of the program's call, whose contract keeps it live.
     let codes = unsafe {
         [driver().cuEventRecord(event.event(), stream), driver().cuEventSynchronize(event.event())]
     };
@@ -299,26 +302,27 @@ fn base(context: Handle, stream: CUstream) -> Option<CUdevice> {
     }
     let at = now();
     let mut device: CUdevice = 0;
-    // SAFETY: the place outlives the call, which asks for nothing else. A driver that does not say leaves the first device.
+    // SAFETY: the output outlives the call, which has no other requirement. If the call fails, the output remains the first
+    // device.
     let _ = unsafe { driver().cuCtxGetDevice(&mut device) };
     lock(&STATE).bases.insert(context, (event, at, device));
     Some(device)
 }
 
-/// Asks the driver what is harmless to a capture, which the driver cannot know.
+/// Makes driver calls that are harmless during a capture, which the driver would refuse otherwise.
 fn relaxed(ask: impl FnOnce()) {
     let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-    // SAFETY: the place has a mode, and outlives the call; the thread's own is put back below.
+    // SAFETY: the argument is initialised with a mode and outlives the call; the thread's own mode is restored below.
     let _ = unsafe { driver().cuThreadExchangeStreamCaptureMode(&mut mode) };
     ask();
-    // SAFETY: the place outlives the call, and has the mode that the thread had, or still the one above.
+    // SAFETY: the argument outlives the call, and holds the mode that the thread had, or still the one above.
     let _ = unsafe { driver().cuThreadExchangeStreamCaptureMode(&mut mode) };
 }
 
-/// Whether work of the current context has ended, or failed.
+/// Whether work of the current context has ended or failed.
 fn is_done(one: &Pending) -> bool {
-    // SAFETY: the event is of work that is in `STATE`, or that the caller, which has locked it, has just taken out: so
-    // it lives, as is said at `STATE`.
+    // SAFETY: the event belongs to work that is in `STATE`, or that the caller, which has `STATE` locked, has just
+    // removed from it: so it is live (invariant of `STATE`).
     let code = unsafe { driver().cuEventQuery(one.end.event()) };
     code != CUresult::CUDA_ERROR_NOT_READY
 }
@@ -338,7 +342,8 @@ fn write_done() {
     });
 }
 
-/// Writes the oldest work if it is done: a program that never waits gets its timeline too. Two for each launch keep up with it.
+/// Writes the oldest work if it is done, so that a program that never waits gets a timeline too. Two of them for each launch
+/// are enough to keep up.
 fn write_oldest(state: &mut State, context: Handle) {
     for _ in 0..2 {
         if !state.pending.front().is_some_and(|one| one.place.context == context && is_done(one)) {
@@ -354,8 +359,8 @@ fn write(state: &mut State, one: Pending) {
     let Pending { place, name, category, arguments, start, end, called } = one;
     let between = |from: Handle, to: Handle| -> Option<f64> {
         let mut milliseconds = 0.0;
-        // SAFETY: the place outlives the call; the events are of `one`, which the caller has taken out of the state,
-        // and of `state` itself: they live until `close` destroys them, as is said at `STATE`.
+        // SAFETY: the output outlives the call; the events belong to `one`, which the caller has removed from the
+        // state, and to `state` itself: they live until `close` destroys them (invariant of `STATE`).
         let code = unsafe { driver().cuEventElapsedTime_v2(&mut milliseconds, from.event(), to.event()) };
         (code == CUresult::SUCCESS).then(|| f64::from(milliseconds) * 1e3)
     };
@@ -366,7 +371,7 @@ fn write(state: &mut State, one: Pending) {
     told(place, &name, category, arguments, called, took);
 }
 
-/// Writes a piece of work: when it began and how long it took; none after a fault, of which nobody knows when it was.
+/// Writes a piece of work: when it began and how long it took; `None` after a fault, whose time is unknown.
 fn told(
     place: Place,
     name: &str,
@@ -432,7 +437,7 @@ pub(crate) fn close(ending: Ending) {
     let mut state = lock(&STATE).of(ending);
     TURNS.tidy();
     for one in std::mem::take(&mut state.pending) {
-        // SAFETY: the event was in `STATE`, so that it and its context live, as is said at `STATE`.
+        // SAFETY: the event was in `STATE`, so it and its context are live (invariant of `STATE`).
         unsafe {
             let _ = driver().cuCtxSetCurrent(one.place.context.context());
             let _ = driver().cuEventSynchronize(one.end.event());
@@ -441,14 +446,17 @@ pub(crate) fn close(ending: Ending) {
     }
     let spare = state.spare.into_values().flatten();
     for event in spare.chain(state.bases.into_values().map(|(event, _, _)| event)) {
-        // SAFETY: the event was in `STATE`, so that it lives, as is said at `STATE`; it was taken out, and nobody has it any more.
+        // SAFETY: the event was in `STATE`, so it is live (invariant of `STATE`); it was removed, and no other code uses it any
+        // more.
         let _ = unsafe { driver().cuEventDestroy_v2(event.event()) };
     }
-    // SAFETY: null, or the context that was current before, which has not ended yet: this comes before that.
+    // SAFETY: null, or the context that was current before, which is not destroyed yet: this function runs before
+    // that.
     let _ = unsafe { driver().cuCtxSetCurrent(before.map_or(null_mut(), Handle::context)) };
 }
 
-/// Asks to be called when the program ends. After `cuInit`, so that it comes before the driver's own end.
+/// Registers a function to be called when the program ends. Called after `cuInit`, so that the function runs before
+/// the driver's own exit function.
 pub(crate) fn at_exit() {
     static ASKED: std::sync::Once = std::sync::Once::new();
     unsafe extern "C" {
@@ -460,9 +468,10 @@ pub(crate) fn at_exit() {
         }
     }
     ASKED.call_once(|| {
-        // SAFETY: the declaration is C's; the function takes nothing, as `atexit` wants it, and does not unwind into C,
-        // as it is `extern "C"`. It is called while the library is there: at the program's end, or before a library
-        // that is closed goes, as glibc's `atexit`, on which alone there is a recorder, is told its `__dso_handle`.
+        // SAFETY: the declaration is that of C; the function has no parameters, as `atexit` requires, and does not
+        // unwind into C, because it is `extern "C"`. It is called while the library is loaded: at the program's end, or
+        // before the library is unloaded, because glibc's `atexit`, the only one that the recorder supports, is passed
+        // the library's `__dso_handle`.
         unsafe { atexit(end) };
     });
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::model::Kernel;
 
-/// Words that need `r#`; those that cannot have it (`self`, `crate`, ..) get an underscore.
+/// Keywords that need `r#`; those that cannot have it (`self`, `crate`, ..) get an underscore.
 const KEYWORDS: &[&str] = &[
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "do", "dyn", "else",
     "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro",
@@ -18,7 +18,7 @@ pub(super) type Taken = HashMap<String, u32>;
 /// Methods that a typed module has of its own.
 const TAKEN: &[&str] = &["functions", "as_module"];
 
-/// A name that Rust takes, with `r#` where it must be.
+/// A valid Rust identifier, with `r#` if necessary.
 pub(super) fn identifier(name: &str) -> String {
     let name = plain(name);
     if KEYWORDS.contains(&name.as_str()) { format!("r#{name}") } else { name }
@@ -46,13 +46,13 @@ fn plain(name: &str) -> String {
     plain
 }
 
-/// The same, as modules are called.
+/// The same in snake case, as for modules.
 pub(super) fn snake(name: &str) -> String {
     let plain = plain(name).to_lowercase();
     if KEYWORDS.contains(&plain.as_str()) { format!("{plain}_") } else { plain }
 }
 
-/// The name of the method for a kernel, unlike those before it.
+/// The name of the method for a kernel, different from earlier ones.
 pub(super) fn method(kernel: &Kernel, taken: &mut Taken) -> String {
     let source = kernel.source_name.as_ref().and_then(|source| before_parameters(source));
     let name = source.unwrap_or(&kernel.name);
@@ -65,7 +65,7 @@ pub(super) fn method(kernel: &Kernel, taken: &mut Taken) -> String {
     unlike(name, taken)
 }
 
-/// Without the parameters at its end.
+/// The name without the parameters at its end.
 fn before_parameters(source: &str) -> Option<&str> {
     let mut depth = 0;
     let open = source.rfind(|c| {
@@ -79,7 +79,7 @@ fn before_parameters(source: &str) -> Option<&str> {
     source.get(..open)
 }
 
-/// The name, with a number behind it if there is one like it. `taken` has the last number of each.
+/// The name, with a number appended if it is already taken. `taken` has the last number for each name.
 pub(super) fn unlike(name: String, taken: &mut Taken) -> String {
     let mut number = *taken.entry(name.clone()).and_modify(|number| *number += 1).or_insert(1);
     if number == 1 {

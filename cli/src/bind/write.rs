@@ -8,7 +8,7 @@ use crate::scalar::Scalar;
 /// Longest line of the source.
 const WIDTH: usize = 100;
 
-/// The module of this name for these images, which lie at `path` from the program's manifest.
+/// The module with this name for these images, which are at `path` relative to the program's manifest.
 pub(crate) fn module(parts: &[Part], name: &str, path: &str, krate: &str) -> String {
     let given = if krate == "cuda_launch" { String::new() } else { format!(", crate = {krate}") };
     let mut source = String::from(
@@ -58,7 +58,7 @@ fn declaration(kernel: &Kernel, methods: &mut Taken, types: &mut String, krate: 
     }
 }
 
-/// What people should know before they launch it.
+/// What the user should know before launching it.
 fn about(kernel: &Kernel) -> Vec<String> {
     let shape = |[x, y, z]: [u32; 3]| format!("({x}, {y}, {z})");
     let mut lines = Vec::new();
@@ -109,7 +109,7 @@ fn slice(element: Option<Scalar>, access: Access) -> String {
     format!("{of}[{}]", element.map_or("u8", Scalar::rust))
 }
 
-/// Every address is followed by a `u64`: that is how slices are passed. One that is not, and the others are chance.
+/// If every address is followed by a `u64`, they are slices. If one is not, the others are coincidence.
 fn takes_slices(list: &[Parameter]) -> bool {
     let is_pointer = |p: &Parameter| matches!(p.meaning, Meaning::Pointer { .. });
     let is_length = |p: &Parameter| {

@@ -12,7 +12,7 @@ use crate::program;
 use cuda_harness::check::{Allow, Level, Rule};
 use summary::Summary;
 
-/// What `--help` ends with.
+/// The end of `--help`.
 const NOTES: &str = "\
 Findings are written to standard error as calls are made, with a summary at the
 end. The exit code is that of the program if it failed, else 3 if the log lacks
@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
     };
     match &arguments.log {
         Some(log) => {
-            // The recorder adds to it, wherever the program goes.
+            // The recorder appends to it, even if the program changes its folder.
             std::fs::write(log, "").map_err(|error| Failure::io(FileOperation::Write, log, &error))?;
             let log =
                 std::path::absolute(log).map_err(|error| Failure::io(FileOperation::Write, log, &error))?;

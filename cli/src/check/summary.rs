@@ -11,20 +11,20 @@ use crate::table::{Columns, Table, count};
 #[derive(Default)]
 pub(super) struct Summary {
     findings: Vec<Value>,
-    /// For each rule its level, and how often it was broken: also those that were too many to be told of.
+    /// For each rule its level, and how often it was broken, including findings that were not reported.
     rules: BTreeMap<String, (String, u64)>,
     calls: u64,
     /// The system's number of the error with which the log could not be written.
     pub(super) log_failed: Option<i32>,
-    /// Processes that made a call, and those of them that came to their end.
+    /// The number of processes that made a call, and of those that ended normally.
     processes: usize,
     ended: usize,
-    /// What standard error of the program did not get.
+    /// Texts that could not be written to the program's standard error.
     late: Vec<String>,
 }
 
 impl Summary {
-    /// Reads the recorder's lines. There is no file where the program made no call of the driver.
+    /// Reads the recorder's lines. There is no file if the program made no driver call.
     pub(super) fn read(lines: &Path) -> Self {
         let mut summary = Self::default();
         let bytes = std::fs::read(lines).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! One entry of DWARF at a time, within a budget.
+//! Reads one DWARF entry at a time, within a budget.
 
 use gimli::{
     Abbreviation, Abbreviations, Attribute, AttributeValue, DebugAbbrev, DebugAbbrevOffset, DwAte, DwTag,
@@ -10,32 +10,32 @@ use super::Sections;
 pub(super) type Slice<'a> = EndianSlice<'a, LittleEndian>;
 type Value<'a> = AttributeValue<Slice<'a>>;
 
-/// Most that is read of one file.
+/// The maximum budget for one file.
 const MOST: usize = 16 << 20;
-/// Bytes that are searched for the end of a string in the time that an attribute takes.
+/// The number of bytes that can be searched for the end of a string in the time of one attribute.
 const BYTES_A_STEP: usize = 8;
 /// Bytes of the longest table of abbreviations.
 const LONGEST_TABLE: usize = 32 << 10;
 /// Bytes of the longest name.
 const LONGEST_NAME: usize = 4096;
 
-/// What is read of an entry.
+/// The attributes of an entry that are read.
 pub(super) struct Entry<'a> {
     pub(super) tag: DwTag,
     pub(super) depth: isize,
     pub(super) name: Option<&'a [u8]>,
     pub(super) linkage_name: Option<&'a [u8]>,
     pub(super) ty: Option<UnitOffset>,
-    /// The entry that says the rest of it: its declaration, or what was inlined.
+    /// The entry with its other attributes: its declaration, or the inlined function.
     pub(super) origin: Option<UnitOffset>,
     pub(super) size: Option<usize>,
     pub(super) encoding: Option<DwAte>,
     pub(super) is_declaration: bool,
-    /// Bytes of tables that were searched for the ends of its strings.
+    /// The number of bytes that were searched for the ends of its strings.
     searched: usize,
 }
 
-/// Counts what is read.
+/// Limits the work of reading.
 pub(super) struct Budget(usize);
 
 /// A unit with its abbreviations.
@@ -46,14 +46,14 @@ pub(super) struct Unit<'u, 'a> {
 }
 
 impl Budget {
-    /// In proportion to the sections, so that many small images cost no more than a large one. Compilers write an attribute
-    /// in one byte or more; the rest is for types, which are looked up again for each parameter.
+    /// Proportional to the sections, so that many small images cost no more than a large one. Compilers write an attribute
+    /// in one or more bytes; the rest is for types, which are looked up again for each parameter.
     pub(super) fn of(sections: &Sections<'_>) -> Self {
         let bytes = sections.info.len() + sections.abbreviations.len() + sections.strings.len();
         Self(bytes.saturating_mul(4).min(MOST))
     }
 
-    /// `None` once there is not so much left.
+    /// `None` if there is not that much left.
     pub(super) fn spend(&mut self, amount: usize) -> Option<()> {
         let left = self.0.checked_sub(amount);
         self.0 = left.unwrap_or(0);
@@ -61,7 +61,7 @@ impl Budget {
     }
 }
 
-/// The table of abbreviations at this place.
+/// The table of abbreviations at this offset.
 pub(super) fn abbreviations(
     section: &[u8],
     offset: DebugAbbrevOffset,
@@ -69,7 +69,7 @@ pub(super) fn abbreviations(
 ) -> Option<Abbreviations> {
     let rest = section.get(offset.0..)?;
     let rest = rest.get(..LONGEST_TABLE.min(budget.0)).unwrap_or(rest);
-    // Units can have as many tables as there are bytes, all with the same end.
+    // A hostile file can have as many tables as bytes, all with the same end.
     let length = table_length(rest);
     budget.spend(length.unwrap_or(rest.len()))?;
     DebugAbbrev::new(rest.get(..length?)?, LittleEndian).abbreviations(DebugAbbrevOffset(0)).ok()
@@ -78,7 +78,7 @@ pub(super) fn abbreviations(
 /// Bytes up to the end of the table.
 fn table_length(table: &[u8]) -> Option<usize> {
     let mut rest = EndianSlice::new(table, LittleEndian);
-    // The code, the tag, whether there are children.
+    // The code, the tag, and whether there are children.
     while rest.read_uleb128().ok()? != 0 {
         rest.read_uleb128().ok()?;
         rest.read_u8().ok()?;
@@ -96,13 +96,13 @@ fn table_length(table: &[u8]) -> Option<usize> {
 }
 
 impl<'a> Unit<'_, 'a> {
-    /// The entry at a place of the unit.
+    /// The entry at an offset of the unit.
     pub(super) fn at(&self, place: UnitOffset, budget: &mut Budget) -> Option<Entry<'a>> {
         let mut entries = self.header.entries_raw(self.abbreviations, Some(place)).ok()?;
         self.next(&mut entries, budget)?
     }
 
-    /// The next entry; `None` where the data is broken or the budget is spent, `Some(None)` at the end of a list.
+    /// The next entry; `None` if the data is broken or the budget is spent, `Some(None)` at the end of a list.
     pub(super) fn next(
         &self,
         entries: &mut EntriesRaw<'_, Slice<'a>>,
@@ -112,7 +112,7 @@ impl<'a> Unit<'_, 'a> {
         // The end of a list is an entry too.
         budget.spend(1)?;
         let Some(abbreviation) = entries.read_abbreviation().ok()? else { return Some(None) };
-        // Attributes may take no bytes: there can be as many as there are bytes, in every entry.
+        // Attributes may occupy no bytes, so every entry can have as many as the table has bytes.
         budget.spend(abbreviation.attributes().len())?;
         let start = entries.next_offset().0;
         let entry = self.attributes(entries, abbreviation, depth);
@@ -194,7 +194,7 @@ impl Entry<'_> {
     }
 }
 
-/// A place in the same unit; types of other units are not followed.
+/// An offset in the same unit; types of other units are not followed.
 fn place(value: &Value<'_>) -> Option<UnitOffset> {
     match value {
         AttributeValue::UnitRef(place) => Some(*place),

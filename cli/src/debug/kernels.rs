@@ -7,7 +7,7 @@ use super::entry::{Budget, Entry, Unit, abbreviations};
 use super::{Sections, types};
 use crate::model::{Declared, Kernel, Signature};
 
-/// How far the rest of an entry may be away: a definition, its declaration, what was inlined.
+/// The maximum length of a chain of entries: a definition, its declaration, an inlined function.
 const ORIGINS: usize = 4;
 /// Bytes of the longest name that a parameter gets.
 const LONGEST_NAME: usize = 200;
@@ -20,7 +20,7 @@ struct Open<'a> {
     depth: isize,
     /// Parameters that the image has; one more is too many.
     count: usize,
-    /// `None` once there is one that cannot be told.
+    /// `None` once one is not understood.
     parameters: Option<Vec<Declared>>,
 }
 
@@ -39,7 +39,7 @@ pub(super) fn describe(sections: &Sections<'_>, kernels: &mut [Kernel]) {
         }
         if let Some((_, Some(abbreviations))) = &table {
             let unit = Unit { sections, header: &header, abbreviations };
-            // One that is broken in the middle may have told much before.
+            // A unit that is broken in the middle may still have useful entries before.
             let _ = walk(&unit, &mut signatures, &mut budget);
         }
     }
@@ -84,7 +84,7 @@ fn close(open: Option<Open<'_>>, signatures: &mut Signatures<'_>) {
     }
 }
 
-/// The subprogram, if the image has a kernel of its linkage name, or of its name if it has no other.
+/// The subprogram, if the image has a kernel with its linkage name, or with its name if it has no linkage name.
 fn kernel<'a>(
     unit: &Unit<'_, 'a>,
     entry: &Entry<'a>,
@@ -106,7 +106,7 @@ fn parameter<'a>(unit: &Unit<'_, 'a>, entry: Entry<'a>, budget: &mut Budget) -> 
     Some(Declared { name: name.and_then(identifier), size, meaning })
 }
 
-/// What the entry leaves to another one.
+/// The entry that supplies missing attributes.
 fn origin<'a, T>(
     unit: &Unit<'_, 'a>,
     mut place: Option<UnitOffset>,
@@ -123,7 +123,7 @@ fn origin<'a, T>(
     None
 }
 
-/// A name that a language has: nothing else goes to a terminal or into source.
+/// A valid identifier: nothing else may be printed to a terminal or into source.
 fn identifier(name: &[u8]) -> Option<String> {
     let name = std::str::from_utf8(name).ok().filter(|name| name.len() <= LONGEST_NAME)?;
     let starts = name.starts_with(|c: char| c.is_alphabetic() || c == '_');

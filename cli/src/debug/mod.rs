@@ -1,7 +1,7 @@
 //! Names and types of parameters from DWARF, which `nvcc -G`, `clang -O0 -g` and `rustc -g` write.
 //!
-//! They are a convenience: what is broken, unknown or too much is passed over without a word. All that is read is charged to
-//! a budget, so that no file holds the reader up; nothing is kept of it but what one kernel takes.
+//! They are a convenience: broken, unknown or excessive data is silently ignored. All reading is charged to a budget, so
+//! that no file takes long; only the data of one kernel is kept at a time.
 
 mod entry;
 mod kernels;

@@ -13,7 +13,7 @@ const CUBIN: &[u8] = include_bytes!("../../../ptx/tests/data/named.debug.sm_90.c
 /// One of the sections.
 type Part = for<'s> fn(&'s mut Sections<'static>) -> &'s mut Cow<'static, [u8]>;
 
-/// The kernels of the cubin as far as sizes tell, and its debug information.
+/// The kernels of the cubin as far as they follow from sizes, and its debug information.
 fn cubin() -> (Vec<Kernel>, Sections<'static>) {
     let cubin = Cubin::read(CUBIN).unwrap();
     let places = |kernel: &cuda_ptx::image::Kernel<'_>| {
@@ -98,7 +98,7 @@ fn unit(table: u32, entries: &[u8]) -> Vec<u8> {
     [&length[..], &[4, 0], &table.to_le_bytes(), &[8], entries].concat()
 }
 
-/// With a kernel `k` that has so many parameters of 4 bytes.
+/// With a kernel `k` that has that many parameters of 4 bytes.
 fn made(info: Vec<u8>, abbreviations: Vec<u8>, count: u32) -> Made {
     let places: Vec<_> = (0..count).map(|index| (index * 4, 4)).collect();
     let signature = Some(Signature::of_sizes("k", places.into_iter()));
@@ -169,7 +169,7 @@ fn names_and_types_may_stand_elsewhere() {
     let answer = |kernel| made(unit(0, &entries(kernel)), abbreviations.clone(), 3).answer();
     let number = || Meaning::Value(Scalar::I32);
     assert_eq!(answer(8), [(Some("a".into()), number()), (None, number()), (Some("c".into()), number())]);
-    // The string there does not end; there is none.
+    // A string without an end there, and no string at all.
     for place in [10, 11] {
         assert_eq!(answer(place)[0], (None, Meaning::Unknown));
     }

@@ -8,10 +8,10 @@ use crate::scalar::Scalar;
 
 /// Names and qualifiers that a type may have around it.
 const LONGEST_CHAIN: usize = 16;
-/// Bytes of an address where the entry does not say.
+/// The size of an address in bytes if the entry does not have it.
 const ADDRESS: usize = 8;
 
-/// Bytes of a type and what it is; `None` for one that cannot be told.
+/// The size in bytes and the meaning of a type; `None` if it is not understood.
 pub(super) fn resolve(
     unit: &Unit<'_, '_>,
     place: UnitOffset,
@@ -29,7 +29,7 @@ pub(super) fn resolve(
     }
 }
 
-/// What is left without names and qualifiers (`void` is no entry), and whether `const` was one of them.
+/// The type without typedefs and qualifiers (`void` has no entry), and whether `const` was among them.
 fn bare<'a>(
     unit: &Unit<'_, 'a>,
     mut place: Option<UnitOffset>,
@@ -60,7 +60,7 @@ fn pointer(unit: &Unit<'_, '_>, entry: &Entry<'_>, budget: &mut Budget) -> Meani
     Meaning::Pointer { element, access: Access { reads, writes: false } }
 }
 
-/// Rust says it in the name of the pointer.
+/// In Rust, the name of the pointer type tells.
 fn is_constant_in_rust(entry: &Entry<'_>) -> bool {
     let name = entry.name.unwrap_or_default();
     name.starts_with(b"*const ") || name.starts_with(b"&") && !name.starts_with(b"&mut ")
@@ -69,7 +69,7 @@ fn is_constant_in_rust(entry: &Entry<'_>) -> bool {
 fn scalar(unit: &Unit<'_, '_>, entry: &Entry<'_>, budget: &mut Budget) -> Option<Scalar> {
     let found = match entry.tag {
         dw::DW_TAG_base_type => Scalar::of_dwarf(entry.encoding?, entry.size?),
-        // C says what type an enumeration has, or has one of its size.
+        // In C, an enumeration has an underlying type, or an integer type of its size.
         dw::DW_TAG_enumeration_type => {
             let under = bare(unit, entry.ty, budget).0;
             let under = under.and_then(|ty| Scalar::of_dwarf(ty.encoding?, ty.size?));

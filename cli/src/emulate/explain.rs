@@ -1,5 +1,5 @@
-//! Why a program cannot run on the emulator, and a workaround: by what it searched for, what it loaded, and the contents of these
-//! files.
+//! Determines why a program cannot run on the emulator, and a workaround, from the files that it searched for and loaded and from
+//! their contents.
 
 use cuda_emulator_stand_ins::{ASKED, COMPILERS, FOUND, LOADED, STAND_INS};
 use cuda_ptx::image::{EntryKind, Fatbin};
@@ -12,17 +12,17 @@ use crate::emulated::{elf::Elf, reach};
 use crate::failure::Failure;
 use crate::files::{self, Folder};
 
-/// Where nvcc puts kernels, and what has the CUDA runtime register them.
+/// The section in which nvcc puts kernels, and the symbols with which the CUDA runtime registers them.
 const KERNELS: &str = ".nv_fatbin";
 const REGISTERED: &str = ".nvFatBinSegment";
-/// What NVIDIA's runtime has among its constants, in every version from 11.8 to 13.5.
+/// A constant of NVIDIA's runtime, in every version from 11.8 to 13.5.
 const RUNTIME: &[u8] = b"/cudart.shm.";
-/// The names that compilers are asked for by, in the order of `COMPILERS`.
+/// The names of the compilers for users, in the order of `COMPILERS`.
 const PACKAGES: [(&str, &str); 2] = [("NVRTC", "nvidia-cuda-nvrtc"), ("nvJitLink", "nvidia-nvjitlink")];
-/// Of the newest architecture whose PTX the emulator runs.
+/// The newest architecture whose PTX the emulator runs.
 const NEWEST: u32 = 90;
 
-/// An obstacle: what it is, where, and what to do.
+/// An obstacle: its description, its location, and the advice.
 pub(super) struct Reason {
     pub(super) subject: String,
     kind: &'static str,
@@ -35,7 +35,7 @@ impl Reason {
         json!({ "subject": self.subject, "kind": self.kind, "why": self.why, "way": self.way })
     }
 
-    /// What `reach` found, which names its help in its second line.
+    /// The obstacle that `reach` found, whose second line is the advice.
     pub(super) fn of_program(program: &OsStr, why: &str) -> Self {
         let (why, way) = why.split_once("\n  help: ").unwrap_or((why, "start another program"));
         let subject = program.to_string_lossy().into_owned();
@@ -43,7 +43,7 @@ impl Reason {
     }
 }
 
-/// Has the loader's auditor write down what is loaded.
+/// Makes the loader's auditor record the loaded files.
 pub(super) fn start(folder: &Folder) -> Result<(), Failure> {
     files::write(&folder.path().join(LOADED), b"")
 }
@@ -68,7 +68,7 @@ pub(super) fn absent(folder: &Folder) -> Vec<Reason> {
     absent.collect()
 }
 
-/// What is in the program's file, and in the libraries that it loaded.
+/// The obstacles in the program's file and in the libraries that it loaded.
 pub(super) fn files(folder: &Folder, program: &OsStr) -> Vec<Reason> {
     let loaded = std::fs::read(folder.path().join(LOADED)).unwrap_or_default();
     let loaded = String::from_utf8_lossy(&loaded).into_owned();
@@ -93,7 +93,7 @@ fn file(path: &Path) -> Vec<Reason> {
     runtime.into_iter().chain(kernels).map(reason).collect()
 }
 
-/// What a file has to do with the CUDA runtime, and what to do about it.
+/// How a file uses the CUDA runtime, and the advice.
 fn runtime(elf: &mut Elf, is_cudart: bool) -> Option<(String, &'static str)> {
     const PROOF: &str = "asks a driver to prove that it is NVIDIA's, and the emulator does not answer";
     if elf.has_section(REGISTERED) {
@@ -121,7 +121,7 @@ fn holds(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
 }
 
-/// The architectures of kernels that there are without PTX for a driver to compile; `None` where each fatbin has some, or none has a kernel.
+/// The architectures of kernels that exist only as machine code; `None` if each fatbin has PTX, or none has a kernel.
 fn without_ptx(section: &[u8]) -> Option<String> {
     let mut rest = section;
     let mut architectures = BTreeSet::new();

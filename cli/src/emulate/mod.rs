@@ -1,4 +1,5 @@
-//! `cuda-launch emulate -- PROGRAM`: a program on the emulator, with stand-ins for what would make cubins for it.
+//! `cuda-launch emulate -- PROGRAM`: runs a program on the emulator, with stand-ins for compilers that would generate
+//! cubins.
 //!
 //! | file | part |
 //! |---|---|
@@ -25,11 +26,11 @@ use explain::Reason;
 
 pub(crate) use tools::stand_in;
 
-/// What the stand-ins' files are called, as `COMPILERS` lists them: shared libraries, though cargo takes them for programs
-/// (`src/stand_ins`). The first is the auditor of the loader, too.
+/// The names of the stand-ins' files, in the order of `COMPILERS`: shared libraries, although cargo treats them as
+/// programs (`src/stand_ins`). The first is also the loader's auditor.
 const LIBRARIES: [&str; 2] = ["cuda-launch-nvrtc", "cuda-launch-nvjitlink"];
 
-/// What `--help` ends with.
+/// The end of `--help`.
 const NOTES: &str = "\
 The program finds the emulator as libcuda.so.1. It uses its own NVRTC,
 nvJitLink, ptxas and nvcc, which produce PTX when it asks for a cubin: all
@@ -92,7 +93,7 @@ fn text(reasons: &[Reason], is_asked: bool) -> String {
     text
 }
 
-/// Makes the program find the stand-ins where it looks for its compilers.
+/// Makes the program find the stand-ins instead of its compilers.
 fn put_in_front(emulated: &mut Emulated) -> Result<(), Failure> {
     let [nvrtc, nvjitlink] = LIBRARIES;
     let (nvrtc, nvjitlink) = (emulated::beside(None, nvrtc)?, emulated::beside(None, nvjitlink)?);

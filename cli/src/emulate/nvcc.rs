@@ -1,8 +1,8 @@
-//! This program, started as `nvcc` by a program under `cuda-launch emulate`: the program's own nvcc, which finds the stand-in of `ptxas`
-//! where it makes a cubin, and whose PTX the emulator reads.
+//! This program, started as `nvcc` by a program under `cuda-launch emulate`: it runs the program's own nvcc with the stand-in for
+//! `ptxas`, so that the output is PTX that the emulator reads.
 //!
-//! nvcc looks for its tools beside the file that it was started as before it looks in PATH. So it is started in a copy of its toolkit's folder,
-//! made of links, whose ptxas is the stand-in.
+//! nvcc searches for its tools beside its own path before it searches PATH. So it is started in a copy of its toolkit's folder that
+//! consists of links, with the stand-in as ptxas.
 
 use cuda_emulator_stand_ins::version::lower;
 use std::ffi::{OsStr, OsString};
@@ -19,13 +19,13 @@ pub(super) const REAL: &str = "CUDA_LAUNCH_EMULATE_NVCC";
 /// The variable with the path of that nvcc in the copy.
 pub(super) const COPY: &str = "CUDA_LAUNCH_EMULATE_NVCC_COPY";
 
-/// The user's: what another `emulate` found, or what a shell finds.
+/// The user's nvcc: the one that another `emulate` found, or the one that a shell finds.
 pub(super) fn users() -> Option<PathBuf> {
     let named = std::env::var_os(REAL).map(PathBuf::from).filter(|path| path.is_file());
     named.or_else(|| tools::in_path("nvcc"))
 }
 
-/// Copies the toolkit of an nvcc, and links the stand-in there. `None` if it has no toolkit beside it, as a script has none.
+/// Copies the toolkit of an nvcc, and links the stand-in there. `None` if there is no toolkit beside it, as for a script.
 pub(super) fn copy(real: &Path, own: &Path, folder: &Folder) -> io::Result<Option<PathBuf>> {
     let real = real.canonicalize()?;
     let Some(bin) = real.parent().filter(|bin| bin.join("nvcc.profile").is_file()) else { return Ok(None) };
@@ -78,7 +78,7 @@ pub(super) fn compile(arguments: &[OsString]) -> ExitCode {
     }
 }
 
-/// Lowers the version of the PTX that was made, where it is one file.
+/// Lowers the version of the generated PTX, if it is one file.
 fn lowered(arguments: &[OsString]) -> ExitCode {
     let Some((input, output)) = tools::input_and_output(arguments) else { return ExitCode::SUCCESS };
     let output =

@@ -1,4 +1,4 @@
-//! This program, started as `ptxas` by a program under `cuda-launch emulate`: it writes the PTX that it was given, unassembled.
+//! This program, started as `ptxas` by a program under `cuda-launch emulate`: it writes its input PTX without assembling it.
 
 use cuda_emulator_stand_ins::registers::{self, limited};
 use cuda_emulator_stand_ins::version::lower;
@@ -8,14 +8,15 @@ use std::process::{Command, ExitCode};
 
 use super::tools;
 
-/// The variable with the path of the program's own ptxas, which checks the PTX before.
+/// The variable with the path of the program's own ptxas, which checks the PTX first.
 pub(super) const REAL: &str = "CUDA_LAUNCH_EMULATE_PTXAS";
 
-/// What `--version` says without one. Programs look for the release, which tells them what PTX it takes.
+/// The output of `--version` if there is none. Programs look for the release, which tells them the accepted PTX
+/// versions.
 const VERSION: &str =
     "ptxas: the stand-in of cuda-launch emulate\nCuda compilation tools, release 13.0, V13.0.88";
 
-/// The user's, where one is known: as Triton names it, or as a shell finds it.
+/// The user's ptxas, if known: the one that Triton's variable names, or the one that a shell finds.
 pub(super) fn users() -> Option<PathBuf> {
     let named = std::env::var_os("TRITON_PTXAS_PATH").map(PathBuf::from).filter(|path| path.is_file());
     named.or_else(|| tools::in_path("ptxas"))
@@ -23,7 +24,7 @@ pub(super) fn users() -> Option<PathBuf> {
 
 pub(super) fn assemble(arguments: &[OsString]) -> ExitCode {
     if let Some(real) = std::env::var_os(REAL) {
-        // One that is a stand-in itself, of `emulate` under `emulate`, has nothing behind it.
+        // If it is itself a stand-in (`emulate` under `emulate`), it must not start another one.
         match Command::new(&real).args(arguments).env_remove(REAL).status() {
             Ok(status) if status.success() => {}
             Ok(status) => return tools::code_of(status),

@@ -1,4 +1,4 @@
-//! What the stand-ins of compilers that are programs have in common: this program, started by another name.
+//! Common code of the stand-ins for compilers that are programs: this program, started by another name.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -24,12 +24,12 @@ pub(super) fn in_path(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file())
 }
 
-/// What a tool that stands in front of another ends with.
+/// The exit code of a stand-in for another tool.
 pub(super) fn code_of(status: ExitStatus) -> ExitCode {
     ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
-/// The file among the arguments, and the file for what is made of it, where one is named; `None` where nothing is compiled.
+/// The input file among the arguments, and the output file if one is named; `None` if nothing is compiled.
 pub(super) fn input_and_output(arguments: &[OsString]) -> Option<(PathBuf, Option<PathBuf>)> {
     let mut output = None;
     let mut input = None;

@@ -1,7 +1,7 @@
 //! The headers of a program or library for this machine: its loader, the libraries that it needs, its sections.
 //!
-//! Parts are read where they lie, as a library may have a gigabyte. Anything may be in the file: offsets and counts are checked by
-//! reading, up to limits.
+//! Only the needed parts are read, because a library may have a gigabyte. The file may contain anything: offsets and counts are
+//! validated by reading, up to limits.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -42,7 +42,7 @@ struct Section {
     bytes: u64,
 }
 
-/// What it tells its loader.
+/// The entries for the loader.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Dynamic {
     pub(crate) needed: Vec<String>,
@@ -51,7 +51,7 @@ pub(crate) struct Dynamic {
 }
 
 impl Elf {
-    /// `None` for what cannot be read, or is no such file.
+    /// `None` if it cannot be read or is not such a file.
     pub(crate) fn open(path: &Path) -> Option<Self> {
         let mut file = File::open(path).ok()?;
         let head = part(&mut file, 0, 64)?;
@@ -109,7 +109,7 @@ impl Elf {
         self.sections.iter().any(|section| section.name == name)
     }
 
-    /// Its libraries, and where it has them looked for.
+    /// Its libraries and their search paths.
     pub(crate) fn dynamic(&mut self) -> Dynamic {
         let mut found = Dynamic::default();
         let Some(table) = self.segments.iter().find(|segment| segment.kind == DYNAMIC) else { return found };

@@ -17,10 +17,10 @@ use crate::program::{self, Ended};
 use crate::style;
 use crate::table::Columns;
 
-/// What the library's file is called: a shared library, though cargo takes it for a program (`src/emulator_library/main.rs`).
+/// The name of the library's file: a shared library, although cargo treats it as a program (`src/emulator_library/main.rs`).
 const LIBRARY: &str = "cuda-launch-emulator";
 
-/// What the commands have in common.
+/// The options that the commands share.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Number of devices, 0 to 8 [default: 1]
@@ -72,7 +72,7 @@ impl Check {
     }
 }
 
-/// The program, ready to be started, and the folder that it finds its driver in.
+/// The program, ready to be started, and the folder in which it finds its driver.
 pub(crate) struct Emulated {
     pub(crate) command: Command,
     pub(crate) folder: Folder,
@@ -85,7 +85,7 @@ impl Emulated {
         let (program, rest) = options.program.split_first().ok_or_else(|| Failure::usage("no program"))?;
         let library = beside(options.library.as_deref(), LIBRARY)?;
         let folder = Folder::new("emulated")?;
-        // The second is what a toolkit's stub is called, which some programs open.
+        // The second is the name of a toolkit's stub, which some programs open.
         for name in ["libcuda.so.1", "libcuda.so", "libnvidia-ml.so.1"] {
             folder.link(name, &library)?;
         }
@@ -93,7 +93,7 @@ impl Emulated {
         command.args(rest).env("LD_LIBRARY_PATH", program::library_path(folder.path()));
         // Programs of the crate `cuda-launch`, too, for they may have an emulator of their own.
         command.env("CUDA_LAUNCH_DRIVER", &library);
-        // Of a command that has started this one.
+        // Set by a command that has started this one.
         command.env_remove(INTERPOSER);
         if let Some(devices) = options.devices {
             command.env("CUDA_LAUNCH_EMULATOR_DEVICES", devices.to_string());
@@ -111,7 +111,7 @@ impl Emulated {
             told = Some((log.clone(), failed));
         }
         if json {
-            // Standard output has the answer, and nothing else.
+            // Standard output is only for the result.
             command.stdout(Stdio::from(std::io::stderr()));
         }
         Ok(Self { command, folder, log: told })
@@ -137,14 +137,14 @@ impl Emulated {
 /// A program that has ended.
 pub(crate) struct Finished {
     ended: Ended,
-    /// Why its loader does not look where the emulator is.
+    /// Why its loader does not find the emulator.
     pub(crate) unreached: Option<String>,
     /// A log that was asked for lacks calls, which the user was told.
     has_lost_log: bool,
 }
 
 impl Finished {
-    /// Its exit code, with more to say and more fields.
+    /// The outcome with its exit code, and with additional text and fields.
     pub(crate) fn outcome(self, schema: &str, more: &str, fields: Value) -> Outcome {
         let mut answer: Value = json!({
             "schema": schema,
@@ -173,7 +173,7 @@ fn note(why: &str) {
     anstream::eprint!("{}", Columns::err().wrap_lines(&text, ""));
 }
 
-/// A library of this package: beside this program, where cargo builds and installs it.
+/// The path of a library of this package, beside this program, where cargo builds and installs it.
 pub(crate) fn beside(given: Option<&Path>, name: &str) -> Result<PathBuf, Failure> {
     let own = std::env::current_exe().ok();
     let beside = own.as_deref().and_then(Path::parent).map(|folder| folder.join(name));

@@ -10,7 +10,7 @@ use super::elf::Elf;
 /// Interpreters of interpreters: no system follows more.
 const MAX_DEPTH: usize = 4;
 
-/// Why it does not; `None` where nothing speaks against it.
+/// Why it does not find the emulator; `None` if no reason is known.
 pub(crate) fn problem(program: &OsStr) -> Option<String> {
     let path = file_of(program)?;
     let name = path.display();
@@ -27,7 +27,7 @@ pub(crate) fn problem(program: &OsStr) -> Option<String> {
         ));
     }
     let dynamic = elf.dynamic();
-    // The loader looks there first, unless there is a RUNPATH, which comes after LD_LIBRARY_PATH.
+    // The loader searches RPATH first, unless there is a RUNPATH, which is searched after LD_LIBRARY_PATH.
     let first = dynamic.rpath.filter(|_| dynamic.runpath.is_none())?;
     let other = elf
         .folders(&first)
@@ -51,7 +51,7 @@ pub(crate) fn file_of(program: &OsStr) -> Option<PathBuf> {
     Some(path)
 }
 
-/// As `exec` finds it.
+/// Finds the program like `exec`.
 fn found(program: &OsStr) -> Option<PathBuf> {
     if program.to_string_lossy().contains('/') {
         return Some(program.into());
@@ -60,7 +60,7 @@ fn found(program: &OsStr) -> Option<PathBuf> {
     std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
-/// What a script's first line names; `env` is looked through.
+/// The interpreter in a script's first line; for `env`, the program that it starts.
 fn interpreter(script: &Path) -> Option<PathBuf> {
     let mut line = Vec::new();
     BufReader::new(File::open(script).ok()?.take(512)).read_until(b'\n', &mut line).ok()?;
@@ -78,7 +78,7 @@ fn interpreter(script: &Path) -> Option<PathBuf> {
 fn changes_user(path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let Ok(data) = std::fs::metadata(path) else { return false };
-    // SAFETY: both take nothing, write nothing and cannot fail, as POSIX says: any process may call them.
+    // SAFETY: by POSIX both have no parameters, write nothing and cannot fail: any process may call them.
     let (user, group) = unsafe { (libc::getuid(), libc::getgid()) };
     let sets = |bit: u32, is_other: bool| data.mode() & bit != 0 && is_other;
     sets(0o4000, data.uid() != user) || sets(0o2000, data.gid() != group)

@@ -5,7 +5,7 @@
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 use {cuda_emulator_nvml as _, emulated_cuda as _};
 
-/// Where `build.rs` makes a program, not a library.
+/// Only for platforms on which `build.rs` builds a program, not a library.
 fn main() {
     eprintln!(
         "cuda-launch-emulator is a library for `cuda-launch harness`, and there is none for this platform"

@@ -8,7 +8,7 @@ use crate::emulated::{Emulated, Options};
 use crate::failure::Failure;
 use crate::output::Outcome;
 
-/// What `--help` ends with.
+/// The end of `--help`.
 const NOTES: &str = "\
 A fault is NAME, NAME:N or NAME:N:CODE: call N of a driver function returns
 CODE, a name or a number [default: every call; UNKNOWN]. 3.. as N is the third

@@ -37,8 +37,8 @@ fn part(entry: &Entry<'_>, left: &mut Symbols) -> Result<Part, ImageError> {
     Ok(part)
 }
 
-/// The entries are of one source: what the PTX says of a parameter's type, the cubins do not, and a name that one of them has
-/// is that of all.
+/// The entries are compiled from one source: types of parameters are only in the PTX, and a name that one entry has applies
+/// to all.
 fn share_types(parts: &mut [Part]) {
     let known = signatures(parts.iter().filter(|part| part.kind == "ptx"));
     for kernel in parts.iter_mut().filter(|part| part.kind == "cubin").flat_map(|part| &mut part.kernels) {
@@ -54,7 +54,8 @@ fn share_types(parts: &mut [Part]) {
     }
 }
 
-/// Those of the kernels in these entries; of entries with the same kernel, of the one that names most parameters.
+/// The names of the kernels in these entries; if several have the same kernel, those of the entry that names most
+/// parameters.
 fn signatures<'p>(parts: impl Iterator<Item = &'p Part>) -> HashMap<String, Signature> {
     let mut known: HashMap<String, Signature> = HashMap::new();
     for kernel in parts.flat_map(|part| &part.kernels) {

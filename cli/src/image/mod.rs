@@ -1,6 +1,7 @@
 //! Kernel images, with everything that can be read from them without a driver.
 //!
-//! Nothing here, and nothing that this uses, knows `cuda_launch`: the build script of `tests/bound` includes these files.
+//! Neither this module nor anything that it uses depends on `cuda_launch`, because the build script of `tests/bound`
+//! includes these files.
 
 mod cubin;
 mod fatbin;
@@ -11,16 +12,16 @@ use std::collections::HashMap;
 
 use crate::model::{Kernel, Part, Signature};
 
-/// Bytes of the longest PTX that is read: its tree takes some twenty times as much.
+/// The maximum length of PTX in bytes: its tree takes some twenty times as much.
 const MAX_PTX: usize = 64 << 20;
-/// Kernels, parameters and variables of the largest file: each takes some kilobytes by the time it is printed, and some ten bytes
-/// in the file.
+/// The maximum number of kernels, parameters and variables of a file: each takes some ten bytes in the file, but some kilobytes
+/// when it is printed.
 const MAX_SYMBOLS: usize = 100_000;
 /// How many symbols a file may still have.
 struct Symbols(usize);
 
 impl Symbols {
-    /// Counts some of an image before anything is made of them.
+    /// Counts those of an image before they are processed.
     fn take(&mut self, kernels_and_variables: usize, parameters: usize) -> Result<(), ImageError> {
         let taken = kernels_and_variables.saturating_add(parameters);
         self.0 = self.0.checked_sub(taken).ok_or_else(|| {
@@ -43,7 +44,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<(ImageKind, Vec<Part>), ImageError> {
     })
 }
 
-/// The kernels, each once: as the entry that says most of it has it.
+/// The kernels, each once: from the entry with the most information.
 pub(crate) fn kernels(parts: &[Part]) -> Vec<&Kernel> {
     let mut kernels: Vec<&Kernel> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();

@@ -7,7 +7,7 @@ use super::{Symbols, source_name, too_long};
 use crate::debug::Sections;
 use crate::model::{Debug, Kernel, Part, Signature, Variable};
 
-/// Longest body that is searched for the types of what it reads and writes.
+/// The maximum length of a body that is searched for the types of its accesses.
 const SEARCHED: usize = 2 << 20;
 
 pub(super) fn read(text: &str, left: &mut Symbols) -> Result<Part, ImageError> {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::kernel_file::File;
 use crate::model::{Debug, Kernel, Meaning, Parameter, Part, Variable};
 
-/// Written kernel by kernel: a tree of all of them takes ten times what is printed.
+/// Written kernel by kernel: a tree of all of them takes ten times the memory of the output.
 pub(super) fn file(file: &File) -> String {
     let whole = Listed {
         head: json!({

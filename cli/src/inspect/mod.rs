@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
     kernel: Option<String>,
 }
 
-/// Only what will be printed is made: of a large file either takes many times its size.
+/// Only the form that will be printed is built: for a large file, each takes many times its size.
 pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure> {
     let mut file = File::read(&arguments.file)?;
     if let Some(name) = &arguments.kernel {

@@ -30,7 +30,7 @@ fn entries(number: usize) -> String {
     if number == 1 { "1 entry".into() } else { format!("{number} entries") }
 }
 
-/// With the unit in which people count.
+/// A size with a readable unit.
 fn bytes(number: u64) -> String {
     match number {
         0..10_000 => format!("{number} bytes"),

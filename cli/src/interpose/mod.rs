@@ -10,10 +10,10 @@ use crate::files::Folder;
 use crate::program;
 use crate::run::DeviceOptions;
 
-/// What the recorder's file is called: a shared library, though cargo takes it for a program (`src/recorder/main.rs`).
+/// The name of the recorder's file: a shared library, although cargo treats it as a program (`src/recorder/main.rs`).
 const RECORDER: &str = "cuda-launch-recorder";
 
-/// Which program, and which driver it gets.
+/// The program and its driver.
 #[derive(clap::Args)]
 pub(crate) struct Started {
     /// system, emulator, or the path of a libcuda [default: the system's if it has a device,
@@ -28,7 +28,7 @@ pub(crate) struct Started {
     program: Vec<OsString>,
 }
 
-/// A program that can be started, and the folder in which the recorder leaves its lines.
+/// A program that can be started, and the folder in which the recorder writes its lines.
 pub(crate) struct Prepared {
     pub(crate) command: Command,
     folder: Folder,
@@ -40,7 +40,7 @@ impl Started {
         self.program.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
     }
 
-    /// Finds recorder and driver. With `json` standard output has the answer, and nothing else.
+    /// Finds recorder and driver. With `json`, standard output is only for the result.
     pub(crate) fn prepare(&self, json: bool) -> Result<Prepared, Failure> {
         let recorder = recorder(self.recorder.as_deref())?;
         let driver = driver(self.driver.as_deref())?;
@@ -51,11 +51,11 @@ impl Started {
         command
             .args(rest)
             .env("LD_LIBRARY_PATH", program::library_path(folder.path()))
-            // Of a command that has started this one.
+            // Set by a command that has started this one.
             .env_remove("CUDA_LAUNCH_CHECK_FILE")
             .env_remove("CUDA_LAUNCH_RECORD_FILE")
             .env_remove("CUDA_LAUNCH_TRACE_FILE")
-            // Where `emulate` has started this command, its stand-ins choose what the program gets as its driver.
+            // If `emulate` has started this command, its stand-ins choose the program's driver.
             .env(INTERPOSER, library)
             .env("CUDA_LAUNCH_DRIVER", recorder)
             .env("CUDA_LAUNCH_TRACE_DRIVER", driver);
@@ -67,7 +67,7 @@ impl Started {
 }
 
 impl Prepared {
-    /// The file of the recorder's lines; there is none where the program made no call of the driver.
+    /// The file of the recorder's lines; there is none if the program made no driver call.
     pub(crate) fn lines(&self) -> PathBuf {
         self.folder.path().join("lines")
     }

@@ -1,4 +1,4 @@
-//! A kernel file: an image, or what has to be compiled first.
+//! A kernel file: an image, or a source that must be compiled first.
 
 mod source;
 
@@ -11,7 +11,7 @@ use crate::model::{Kernel, Part, Variable};
 use crate::{files, image};
 use source::Source;
 
-/// Bytes of the largest file that is read; what it holds compressed may be as long again.
+/// The maximum size of a file in bytes; its decompressed contents may have the same size again.
 const MAX_FILE: u64 = 256 << 20;
 /// Kernels that a message lists.
 const LISTED: usize = 20;
@@ -23,7 +23,7 @@ pub(crate) struct File {
     pub(crate) kind: ImageKind,
     /// The images in it: one, or the entries of a fatbin.
     pub(crate) parts: Vec<Part>,
-    /// Whether `bytes` is PTX that a compiler made of the file.
+    /// Whether `bytes` is PTX that a compiler generated from the file.
     compiled: bool,
 }
 
@@ -53,7 +53,7 @@ impl File {
         Ok(Self { path: path.to_owned(), bytes, kind, parts, compiled: true })
     }
 
-    /// Loads it; what has to be compiled, for this device.
+    /// Loads it; sources are compiled for this device.
     pub(crate) fn load(&self, context: &CudaContext) -> Result<CudaModule, Error> {
         if self.compiled { load_kernel_file(context, &self.path) } else { context.load_module(&self.bytes) }
     }

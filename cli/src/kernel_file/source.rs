@@ -11,10 +11,10 @@ use std::path::Path;
 
 use crate::failure::{Exit, Failure};
 
-/// The architecture that a file is compiled for where it is only looked at; the emulator's.
+/// The architecture for which a file is compiled if it is only inspected: that of the emulator.
 const ARCH: u32 = 90;
 
-/// What is compiled or linked before a device runs it.
+/// A file that must be compiled or linked before a device can run it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     Cuda,
@@ -23,7 +23,8 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// By the file's ending alone: libNVVM ends the process for some damaged files, so it gets what was meant for it.
+    /// Determined only by the file extension: libNVVM kills the process for some damaged files, so it must only get
+    /// files that are meant for it.
     pub(super) fn of(path: &Path) -> Option<Self> {
         match path.extension().and_then(|ending| ending.to_str()) {
             Some("cu") => Some(Self::Cuda),
@@ -41,7 +42,7 @@ impl Source {
         }
     }
 
-    /// The PTX of a file, and where it came from in words.
+    /// The PTX of a file, and a description of its origin.
     pub(super) fn ptx(self, path: &Path, bytes: &[u8]) -> Result<(Vec<u8>, String), Failure> {
         let (code, compiler) = match self {
             Self::Cuda => cuda(path),
@@ -52,7 +53,7 @@ impl Source {
         Ok((code.bytes().to_vec(), format!("{} by {compiler}", self.name())))
     }
 
-    /// The compiler's words, or where to get it.
+    /// The compiler's message, or where to get the compiler.
     fn failure(self, path: &Path, error: &Error) -> Failure {
         let file = path.display().to_string();
         let place = serde_json::json!({ "file": file });
@@ -66,7 +67,7 @@ impl Source {
                     ),
                 )
             }
-            // What it says begins with the file and the line.
+            // The message begins with the file and the line.
             ErrorKind::Compile(CompileError::Refused(_)) => Failure::new(Exit::File, error.to_string()),
             _ => Failure::new(Exit::File, format!("{file}: {error}")),
         };
@@ -80,7 +81,7 @@ fn cuda(path: &Path) -> Result<(CompiledCode, String), Error> {
         nvrtc = nvrtc.with_cache(cache);
     }
     let known = nvrtc.architectures();
-    // One that is too old for it compiles for the newest that it knows.
+    // A compiler that is too old for the architecture compiles for the newest that it supports.
     let arch = if known.is_empty() || known.contains(&ARCH) {
         ARCH
     } else {

@@ -3,13 +3,13 @@
 
 use cuda_ptx::image::Arch;
 
-/// What one multiprocessor has.
+/// The resources of one multiprocessor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Machine {
     pub(super) threads: u32,
     pub(super) blocks: u32,
     pub(super) registers: u32,
-    /// Bytes of shared memory, and what the system takes of it for each block.
+    /// Bytes of shared memory, and how many of them the system reserves for each block.
     pub(super) shared: u32,
     pub(super) shared_reserved: u32,
     /// Bytes that one block may have.
@@ -18,7 +18,7 @@ pub(super) struct Machine {
     pub(super) max_block: u32,
 }
 
-/// What a kernel takes.
+/// The resources that a kernel uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Resources {
     /// Of a thread.
@@ -36,7 +36,7 @@ pub(super) struct Fit {
     pub(super) limiter: Limiter,
 }
 
-/// What keeps the next block away.
+/// The resource that prevents another block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Limiter {
     Threads,
@@ -79,12 +79,12 @@ const KNOWN: &[(u32, u32, u32, u32, u32)] = &[
     (121, 1536, 24, 100, 99),
 ];
 
-/// Registers are given to warps in such pieces, and warps to the four parts of a multiprocessor.
+/// Registers are allocated to warps in units of this, and warps to the four parts of a multiprocessor.
 const REGISTER_UNIT: u32 = 256;
 const PARTS: u32 = 4;
 
 impl Machine {
-    /// Of an architecture that is known here.
+    /// The resources for an architecture that is known here.
     pub(super) fn of_arch(arch: Arch) -> Option<Self> {
         let (_, threads, blocks, shared, optin) = *KNOWN.iter().find(|(sm, ..)| *sm == arch.sm)?;
         Some(Self {
@@ -102,7 +102,7 @@ impl Machine {
     pub(super) fn fit(&self, kernel: &Resources, threads: u32, dynamic: u32) -> Fit {
         let warps = threads.div_ceil(32).max(1);
         let shared = kernel.shared.saturating_add(dynamic);
-        // Since sm_80 shared memory is given in pieces of 128 bytes, before in those of 256.
+        // Shared memory is allocated in units of 128 bytes since sm_80, and of 256 bytes before.
         let unit = if self.shared_reserved > 0 { 128 } else { 256 };
         let piece =
             shared.checked_next_multiple_of(unit).unwrap_or(u32::MAX).saturating_add(self.shared_reserved);
@@ -129,7 +129,7 @@ impl Machine {
         Fit { blocks, limiter }
     }
 
-    /// The part of the warps that there could be.
+    /// The fraction of the maximum number of warps.
     pub(super) fn occupancy(&self, fit: &Fit, threads: u32) -> f64 {
         f64::from(fit.blocks * threads.div_ceil(32)) / f64::from((self.threads / 32).max(1))
     }

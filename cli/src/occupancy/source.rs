@@ -15,11 +15,12 @@ pub(super) struct Known {
     pub(super) origin: String,
     pub(super) machine: Machine,
     pub(super) resources: Resources,
-    /// Whether the registers are the emulator's guess at what ptxas would give.
+    /// Whether the registers are the emulator's estimate of ptxas' allocation.
     pub(super) estimated: bool,
 }
 
-/// With `--arch` the image answers, else the driver; a cubin that the driver does not take answers for itself.
+/// With `--arch` the values come from the image, otherwise from the driver; for a cubin that the driver does not
+/// accept, they come from the cubin.
 pub(super) fn find(file: &File, kernel: &Kernel, arguments: &Arguments) -> Result<Known, Failure> {
     if let Some(name) = &arguments.arch {
         let arch = Arch::from_name(name)

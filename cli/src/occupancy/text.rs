@@ -42,11 +42,11 @@ pub(super) fn show(answer: &Answer) -> String {
     text
 }
 
-/// Rows that are enough to see where it changes.
+/// Enough rows to see where the occupancy changes.
 fn thinned(list: &[(u32, Fit)]) -> Vec<(u32, Fit)> {
     let step = list.len().div_ceil(ROWS).max(1);
     let last = list.len().saturating_sub(1);
-    // Multiples of the step, counted so that a power of two of warps is among them, and the end.
+    // Multiples of the step, aligned so that powers of two of warps are among them, and the last row.
     let first_is_zero = list.first().is_some_and(|(x, _)| *x == 0);
     let shown = |index: usize| {
         if first_is_zero { index.is_multiple_of(step) } else { (index + 1).is_multiple_of(step) }

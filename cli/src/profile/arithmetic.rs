@@ -11,7 +11,7 @@ pub(super) struct Arithmetic {
     pub(super) single: u64,
     /// `f16` and `bf16`
     pub(super) half: u64,
-    /// Of `mma`, `wmma.mma` and `wgmma`, whatever their types. Sparse forms multiply half of what their shape says: the other elements of
+    /// Operations of `mma`, `wmma.mma` and `wgmma`, whatever their types. Sparse forms multiply half of what their shape says: the other elements of
     /// one matrix are zeros that it does not store. The peaks of `roof` are those of dense matrices, which count the same way.
     pub(super) matrix: u64,
 }
@@ -25,14 +25,14 @@ impl Arithmetic {
         all
     }
 
-    /// Adds those of an instruction.
+    /// Adds the operations of an instruction.
     pub(super) fn add(&mut self, mnemonic: &str, counts: &Counts) {
         let parts: Vec<&str> = mnemonic.split('.').collect();
         let name = parts.first().copied().unwrap_or_default();
-        // Of `wmma`, others move the elements: `wmma.load.a`, `wmma.store.d`.
+        // Other `wmma` instructions only move elements: `wmma.load.a`, `wmma.store.d`.
         let multiplies = name.ends_with("mma") && (name != "wmma" || parts.get(1) == Some(&"mma"));
         if let Some(products) = parts.iter().find_map(|part| products(part)).filter(|_| multiplies) {
-            // Four warps together execute one `wgmma`, and whole ones: where the guard does not hold, nothing is multiplied.
+            // Four complete warps execute one `wgmma` together: if the guard is false, nothing is multiplied.
             let threads = if name == "wgmma" { 128 } else { 32 };
             let each = if parts.iter().any(|part| is_sparse(part)) { 1 } else { 2 };
             self.matrix += each * products * counts.threads_on / threads;

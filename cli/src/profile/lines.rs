@@ -1,4 +1,4 @@
-//! The counts by line, of the source where the PTX names it, else of the PTX.
+//! The counts by line: of the source if the PTX names it, otherwise of the PTX.
 
 use cuda_emulator::{Counts, InstructionProfile, KernelProfile};
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::arithmetic::Arithmetic;
 
-/// The most bytes of a source file that is read.
+/// The maximum size of a source file in bytes.
 const MOST_BYTES: u64 = 4 << 20;
 /// Lines shown around those that have instructions.
 const AROUND: usize = 1;
@@ -20,7 +20,7 @@ pub(super) struct Line {
     /// The function whose first instruction is here.
     pub(super) function: Option<String>,
     pub(super) text: String,
-    /// `None` where no instruction is.
+    /// `None` for a line without instructions.
     pub(super) counts: Option<Counts>,
     /// Floating-point operations.
     pub(super) operations: u64,
@@ -29,7 +29,7 @@ pub(super) struct Line {
 /// All lines that are reported.
 pub(super) struct Listing {
     pub(super) lines: Vec<Line>,
-    /// Whether they are those of the source.
+    /// Whether the lines are those of the source.
     pub(super) is_source: bool,
 }
 
@@ -42,7 +42,7 @@ struct At<'p> {
 }
 
 impl Listing {
-    /// Sources are looked for where the compiler found them, and beside the image.
+    /// Sources are searched at the compiler's path, and beside the image.
     pub(super) fn of(profile: &KernelProfile, ptx: bool, image: &Path) -> Listing {
         let is_source = !ptx && profile.instructions.iter().any(|instruction| instruction.source.is_some());
         let mut files: BTreeMap<Option<&str>, BTreeMap<u32, At<'_>>> = BTreeMap::new();
@@ -68,7 +68,7 @@ impl Listing {
         Listing { lines, is_source }
     }
 
-    /// The most that a line has of something.
+    /// The maximum of a count over all lines.
     pub(super) fn most(&self, of: impl Fn(&Counts) -> u64) -> u64 {
         self.lines.iter().filter_map(|line| line.counts.as_ref()).map(of).max().unwrap_or(0)
     }
@@ -82,7 +82,7 @@ pub(super) fn place(instruction: &InstructionProfile, is_source: bool) -> Option
     }
 }
 
-/// The lines of a source, if it lies where the compiler found it.
+/// The lines of a source, if it is found.
 fn read(file: &Path, image: &Path) -> Vec<String> {
     let folder = image.parent().unwrap_or(Path::new(""));
     let places =
@@ -107,7 +107,7 @@ fn add(lines: &mut Vec<Line>, file: Option<&str>, counted: &BTreeMap<u32, At<'_>
         for number in first..=last {
             let at = counted.get(&(number as u32));
             let line = text.get(number - 1).map_or("", |line| line.trim_end());
-            // Without the source there is nothing to show around a line.
+            // Without the source there are no surrounding lines to show.
             if at.is_none() && (line.is_empty() || text.is_empty()) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! `cuda-launch profile FILE KERNEL`: what each line of a kernel does, counted by the emulator.
+//! `cuda-launch profile FILE KERNEL`: the work of each line of a kernel, counted by the emulator.
 
 mod arithmetic;
 mod lines;
@@ -48,16 +48,16 @@ pub(crate) struct Arguments {
     roof: String,
 }
 
-/// The answer of the command.
+/// The result of the command.
 struct Answer {
-    /// Which kernel ran on which device.
+    /// The kernel and the device.
     heading: String,
     /// Why the kernel was stopped, if it was.
     fault: Option<String>,
     profile: KernelProfile,
     total: Counts,
     arithmetic: Arithmetic,
-    /// Where it is under the roof of a GPU, if it has arithmetic and accesses global memory.
+    /// Its position in the roofline of a GPU, if it has arithmetic and accesses global memory.
     place: Option<Place>,
     /// The address of each argument's memory.
     addresses: Vec<Option<u64>>,
@@ -175,7 +175,7 @@ fn counts_json(counts: &Counts) -> Value {
     })
 }
 
-/// `number / of`, or nothing where there is nothing to divide by.
+/// `number / of`; `None` if `of` is zero.
 fn ratio(number: u64, of: u64) -> Option<f64> {
     (of != 0).then(|| number as f64 / of as f64)
 }

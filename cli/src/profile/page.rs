@@ -4,7 +4,7 @@ use super::text::{active, cells, more_cells, optional, summary};
 use super::{Answer, argument, pictures, ratio};
 use crate::markup::{self, escaped};
 
-/// What this page adds to the style of all.
+/// This page's additions to the common style.
 const STYLE: &str = "\
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem .8rem } dt { font-weight: 600 } dd { margin: 0 }
 th { position: sticky; top: 0; background: var(--paper) }

@@ -1,4 +1,4 @@
-//! The pictures of the page: the roofline, and maps of what a kernel accesses.
+//! The pictures of the page: the roofline, and maps of a kernel's accesses.
 
 use cuda_emulator::AllocationProfile;
 
@@ -12,9 +12,9 @@ const WIDTH: f64 = 460.0;
 const TOP: f64 = 14.0;
 const HEIGHT: f64 = 170.0;
 
-/// Where the kernel is under the roof.
+/// The roofline with the kernel's position.
 pub(super) fn roofline(place: Place) -> String {
-    // Powers of ten from below what is shown to above it.
+    // The powers of ten that enclose the shown values.
     let (least, most) = (place.intensity.min(place.ridge()), place.intensity.max(place.ridge()));
     let (from, to) = ((least.log10() - 0.7).floor(), (most.log10() + 0.7).ceil());
     let x = |intensity: f64| LEFT + WIDTH * (intensity.log10() - from) / (to - from);
@@ -57,7 +57,7 @@ pub(super) fn roofline(place: Place) -> String {
     svg + "</svg>\n"
 }
 
-/// When and where the blocks access an allocation.
+/// The map of when and where the blocks access an allocation.
 pub(super) fn maps(allocation: &AllocationProfile, name: &str, blocks: u64) -> String {
     let rows = usize::try_from(blocks).unwrap_or(SIDE).clamp(1, SIDE);
     let ends = [
@@ -74,7 +74,7 @@ pub(super) fn maps(allocation: &AllocationProfile, name: &str, blocks: u64) -> S
 
 fn map(title: &str, cells: &[u64], rows: usize, end: &str) -> String {
     let most = cells.iter().copied().max().unwrap_or(0).max(1) as f64;
-    // Cells in the picture are as high as they are wide where there are 64 rows.
+    // With 64 rows, cells in the picture are square.
     let height = (SIDE as f64 * 4.0 / rows as f64).min(16.0);
     let bottom = 18.0 + height * rows as f64;
     let mut svg = format!(

@@ -1,4 +1,4 @@
-//! What a GPU can do at most, as its maker publishes it: the roof over a kernel's operations for each byte.
+//! The published peak rates of GPUs: the roofline over a kernel's operations per byte.
 
 use super::arithmetic::Arithmetic;
 use crate::failure::Failure;
@@ -6,7 +6,7 @@ use crate::failure::Failure;
 /// Published peaks of a GPU at its boost clock: gigabytes per second, and 10^12 operations per second. A multiply-add is two.
 #[derive(Debug)]
 pub(super) struct Gpu {
-    /// As the command line has it.
+    /// Its name on the command line.
     pub(super) id: &'static str,
     pub(super) name: &'static str,
     pub(super) memory: f64,
@@ -44,7 +44,7 @@ impl Gpu {
         })
     }
 
-    /// Operations per second of this mix, if each unit works for itself at its peak, one after the other.
+    /// Operations per second of this mix, if the units work at their peaks one after the other.
     fn peak(&self, mix: Arithmetic) -> f64 {
         let seconds = [
             (mix.double, self.double),
@@ -57,7 +57,7 @@ impl Gpu {
     }
 }
 
-/// Where a kernel is under the roof of a GPU.
+/// The position of a kernel in the roofline of a GPU.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) gpu: &'static Gpu,
@@ -73,7 +73,7 @@ impl Place {
         intensity.filter(|_| mix.all() > 0).map(|intensity| Place { gpu, intensity, peak: gpu.peak(mix) })
     }
 
-    /// Operations for each byte at which memory and arithmetic allow the same.
+    /// The operations per byte at which memory and arithmetic are equally limiting.
     pub(super) fn ridge(self) -> f64 {
         self.peak / (self.gpu.memory * 1e9)
     }

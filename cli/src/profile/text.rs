@@ -8,7 +8,7 @@ use super::{Answer, ratio};
 use crate::style;
 use crate::table::{Columns, Table, count, wrap};
 
-/// Columns of numbers, which end at the same place.
+/// Columns of numbers, which are right-aligned.
 const RIGHT: &[usize] = &[0, 1, 2, 3, 4, 5, 6];
 
 pub(super) fn show(answer: &Answer) -> String {
@@ -32,7 +32,7 @@ pub(super) fn show(answer: &Answer) -> String {
     text + &wrap(&style::faint(&legend), "")
 }
 
-/// What is true of the whole launch: names and sentences.
+/// Information about the whole launch: names and sentences.
 pub(super) fn summary(answer: &Answer) -> Vec<(&'static str, String)> {
     let Answer { total, arithmetic, .. } = answer;
     let mut lines = Vec::new();
@@ -117,13 +117,13 @@ pub(super) struct Uncovered {
     what: Missed,
 }
 
-/// What of that code did not happen.
+/// The part of the code that was not executed.
 enum Missed {
-    /// So many instructions never ran.
+    /// The number of instructions that never ran.
     Instructions(usize),
     /// A branch always went the same way: whether that was a jump.
     Way { jumps: bool },
-    /// A `brx.idx` never jumped to some of its targets: how many, of how many.
+    /// A `brx.idx` never jumped to some of its targets.
     Targets { missed: usize, of: usize },
 }
 
@@ -161,7 +161,7 @@ impl Uncovered {
     }
 }
 
-/// Instructions that never ran, and branches that did not go all their ways, in the order of the text.
+/// Instructions that never ran, and branches with outcomes that never occurred, in the order of the text.
 pub(super) fn uncovered(answer: &Answer) -> Vec<Uncovered> {
     let mut all: Vec<Uncovered> = Vec::new();
     let mut goes_on = false;
@@ -234,7 +234,7 @@ fn listing(answer: &Answer) -> String {
     text + &table.map_or_else(String::new, |table| table.print(""))
 }
 
-/// Threads of a warp that take part on average: those whose guard holds, and those that come to a branch.
+/// The average number of active threads of a warp: those whose guard is true, and for a branch those that reach it.
 pub(super) fn active(counts: &Counts) -> f64 {
     ratio(counts.threads_on + counts.not_taken, counts.warps).unwrap_or(0.0)
 }

@@ -11,7 +11,7 @@ use crate::program::{self, Ended};
 use crate::style;
 use crate::table::Columns;
 
-/// What `--help` ends with.
+/// The end of `--help`.
 const NOTES: &str = "\
 The file has the kernel's image as the program loaded it, the configuration, the
 arguments, and all memory that they reach, before and after the launch: each
@@ -65,10 +65,10 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
     Ok(answer(arguments, &lines, ended, cut))
 }
 
-/// Whether a process ended before its file had its name: what there is of it goes.
+/// Whether a process ended before it renamed its temporary file; the file is then removed.
 fn is_cut(output: &Path, writing: &Value) -> bool {
     let Some(process) = writing["process"].as_u64() else { return false };
-    // The recorder's name for it: behind the file that a link leads to, if there was one.
+    // The recorder's name for it: that of the target of a link, if there was one, with a suffix.
     let mut part = std::fs::canonicalize(output).unwrap_or_else(|_| output.to_owned()).into_os_string();
     part.push(format!(".{process}"));
     !program::is_alive(process) && std::fs::remove_file(part).is_ok()
@@ -76,7 +76,7 @@ fn is_cut(output: &Path, writing: &Value) -> bool {
 
 /// The outcome, from the recorder's lines.
 fn answer(arguments: &Arguments, lines: &[Value], ended: Ended, cut: bool) -> Outcome {
-    // Of several processes the last has written the file.
+    // If several processes have recorded, the last one has written the file.
     let of = |kind: &str| lines.iter().rfind(|line| line["is"] == kind);
     let text_of = |line: &Value, field: &str| line[field].as_str().unwrap_or_default().to_owned();
     let file = arguments.output.display();
@@ -146,7 +146,7 @@ fn captured(lines: &[Value]) -> u64 {
     lines.iter().filter_map(|line| line["captured"].as_u64()).sum()
 }
 
-/// Why there is none.
+/// Why there is no recording.
 fn none(lines: &[Value]) -> String {
     match captured(lines) {
         0 => ": there was no such launch\n".to_owned(),

@@ -17,20 +17,21 @@ static PASSED_ON: &[cuda_launch_recorder::Function] = cuda_launch_recorder::PASS
 /// Called when the library is loaded: before the program itself does anything, if it is linked with a driver.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[used]
-// SAFETY: the section is a list of functions, as wide as addresses, which this is; the loader calls each once, when the library is
-// loaded. The arguments that it passes are in registers, which a function that takes nothing leaves alone.
+// SAFETY: the section is an array of function pointers, which this is an element of; the loader calls each once, when the library
+// is loaded. The arguments that it passes are in registers, which a function without parameters ignores.
 #[unsafe(link_section = ".init_array")]
 static START: extern "C" fn() = cuda_launch_recorder::start;
 
-/// Called when the library is unloaded: after what the program itself has asked to be called at its end.
+/// Called when the library is unloaded: after the program's own exit functions.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[used]
-// SAFETY: the section is a list of functions that take nothing, as wide as addresses, which this is; the loader calls
-// each once, when the library is unloaded.
+// SAFETY: the section is an array of pointers to functions without parameters, which this is an element of; the
+// loader calls each once, when the library is unloaded.
 #[unsafe(link_section = ".fini_array")]
 static END: extern "C" fn() = cuda_launch_recorder::end;
 
-/// Where `build.rs` makes a program, not a library: `trace` runs only on Linux with glibc, as NVIDIA's driver does.
+/// Only for platforms on which `build.rs` builds a program, not a library: `trace` runs only on Linux with glibc,
+/// like NVIDIA's driver.
 fn main() {
     eprintln!(
         "cuda-launch-recorder is a library for `cuda-launch trace`, and there is none for this platform"

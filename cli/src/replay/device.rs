@@ -1,7 +1,7 @@
 //! The launch on a device.
 //!
-//! Relies on: the driver keeps its contract; what it is given to read and write lives until the wait for the device is over. What the kernel
-//! does to the memory of this process is the kernel's, as with any launch: whoever replays a file on a GPU trusts the kernel in it.
+//! Relies on: the driver upholds its contract; memory that it reads and writes lives until the wait for the device is over. As with any
+//! launch, the kernel may do anything to the memory of this process: a user who replays a file on a GPU trusts the kernel in it.
 #![allow(unsafe_code)]
 
 use cuda_harness::kernel::parameters;
@@ -21,11 +21,11 @@ use crate::run::DeviceOptions;
 
 /// Bytes that are compared at a time.
 const CHUNK: usize = 1 << 20;
-/// Addresses are asked for in units of this: driver 580 gave them as asked for, and did not give single pages among them.
+/// Addresses are reserved in units of this: driver 580 grants such requests, but not those for single pages.
 const UNIT: u64 = 256 << 20;
-/// What allocations are aligned to at least.
+/// The minimum alignment of allocations.
 const ALIGNMENT: u64 = 256;
-/// Attributes that say how a kernel runs, and nothing of what is around it.
+/// Attributes that affect only how the kernel itself runs.
 const KEPT: [CUlaunchAttributeID; 4] = [
     CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
     CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
@@ -38,17 +38,17 @@ pub(super) struct Device {
     driver: Arc<Driver>,
     number: CUdevice,
     is_emulator: bool,
-    /// Memory is left where the driver puts it.
+    /// Whether memory is left where the driver allocates it.
     apart: bool,
-    /// Addresses that memory can be mapped at, and where there is some.
+    /// Reserved address ranges, and those at which memory is mapped.
     reserved: Vec<Range<u64>>,
     mapped: RefCell<BTreeSet<u64>>,
 }
 
-/// What came of it.
+/// The result of a replay.
 pub(super) struct Replayed {
     pub(super) code: CUresult,
-    /// The launch was recorded with its outputs, which were compared.
+    /// Whether the recording has outputs, which were compared.
     pub(super) is_compared: bool,
     pub(super) differences: Vec<Difference>,
     /// Bytes that were as recorded.
@@ -63,10 +63,10 @@ pub(super) struct Replayed {
 
 /// Memory that is not as recorded.
 pub(super) struct Difference {
-    /// Its number among those of the file.
+    /// Its index in the file.
     pub(super) region: usize,
     pub(super) bytes: u64,
-    /// The first offset, and up to eight bytes there as recorded and now.
+    /// The first differing offset, with up to eight bytes there as recorded and now.
     pub(super) first: u64,
     pub(super) recorded: Vec<u8>,
     pub(super) now: Vec<u8>,
@@ -86,14 +86,14 @@ fn ok(call: &str, code: CUresult) -> Result<(), Failure> {
 }
 
 impl Device {
-    /// Makes the primary context of the device current, after the recording's addresses are reserved: with a context driver 580 gives
-    /// others.
+    /// Makes the primary context of the device current, after the recording's addresses are reserved: once there is a context, driver
+    /// 580 returns other addresses.
     pub(super) fn open(place: &DeviceOptions, recording: &Recording, apart: bool) -> Result<Device, Failure> {
         let driver = place.driver()?;
         let (mut number, mut context) = (0, null_mut());
         let wished = i32::try_from(place.number()).unwrap_or(i32::MAX);
-        // SAFETY: the place is a number's and outlives the call; the calls ask for nothing else, and a number that no device has is answered by
-        // an error.
+        // SAFETY: the output is a number and outlives the call; the calls have no other requirements, and return an error for a device
+        // number that does not exist.
         unsafe {
             ok("cuInit", driver.cuInit(0))?;
             ok("cuDeviceGet", driver.cuDeviceGet(&mut number, wished))?;
@@ -102,7 +102,7 @@ impl Device {
             true => Vec::new(),
             false => reserve(&driver, &recording.regions),
         };
-        // SAFETY: the place outlives the call; the context is the one just retained, and nobody gives it back before this process ends.
+        // SAFETY: the output outlives the call; the context was just retained, and is not released before this process ends.
         unsafe {
             ok("cuDevicePrimaryCtxRetain", driver.cuDevicePrimaryCtxRetain(&mut context, number))?;
             ok("cuCtxSetCurrent", driver.cuCtxSetCurrent(context))?;
@@ -151,11 +151,11 @@ impl Device {
         Ok(Replayed { code, is_compared, differences, same, moved, stale, changed, left_out })
     }
 
-    /// Where a variable of the module is.
+    /// The address of a variable of the module.
     fn variable(&self, module: CUmodule, name: &str, recorded: u64) -> Result<u64, Failure> {
         let (mut address, mut bytes) = (0, 0);
         let text = c_name("variable", name)?;
-        // SAFETY: the module is the one that `load` loaded, which stays; the places and the name outlive the call.
+        // SAFETY: the module was loaded by `load` and is never unloaded; the outputs and the name outlive the call.
         let code = unsafe { self.driver.cuModuleGetGlobal(&mut address, &mut bytes, module, text.as_ptr()) };
         if code != CUresult::CUDA_ERROR_NOT_FOUND {
             ok("cuModuleGetGlobal", code)?;
@@ -176,8 +176,8 @@ impl Device {
         // Text ends with a NUL.
         let image = [recording.image.as_slice(), &[0]].concat();
         let name = c_name("kernel", &recording.kernel)?;
-        // SAFETY: the place and the image outlive the call; text has its NUL behind it. A binary form was whole when it was recorded; that nobody
-        // has cut it since is for whoever names the file to know, as for any image that a driver loads.
+        // SAFETY: the output and the image outlive the call; text is followed by a NUL. A binary image was complete when it was recorded;
+        // that it has not been truncated since is the responsibility of the user who names the file, as for any image that a driver loads.
         let code = unsafe { self.driver.cuModuleLoadData(&mut module, image.as_ptr().cast()) };
         if code != CUresult::SUCCESS {
             let next = match self.is_emulator {
@@ -189,7 +189,7 @@ impl Device {
             let message = format!("the image cannot be loaded: {code:?}\n  help: {next}");
             return Err(Failure::new(Exit::Driver, message));
         }
-        // SAFETY: the module was just loaded, and nothing unloads it; the name is a C string; both and the place outlive the call.
+        // SAFETY: the module was just loaded and is never unloaded; the name is a C string; both and the output outlive the call.
         match unsafe { self.driver.cuModuleGetFunction(&mut function, module, name.as_ptr()) } {
             CUresult::CUDA_ERROR_NOT_FOUND => {
                 let message = format!("the image has no kernel `{}`", recording.kernel);
@@ -207,10 +207,10 @@ impl Device {
             false => self.map(address, region.bytes),
         };
         if !is_there {
-            // Memory of the program's own may begin anywhere: what is aligned in it stays so.
+            // The program's own memory may begin anywhere; the offset is kept so that alignment is preserved.
             let offset = address % ALIGNMENT;
             let bytes = usize::try_from(region.bytes.saturating_add(offset)).unwrap_or(usize::MAX);
-            // SAFETY: the place is an address's and outlives the call, which asks for nothing else.
+            // SAFETY: the output is an address and outlives the call, which has no other requirement.
             let code = unsafe { self.driver.cuMemAlloc(&mut address, bytes) };
             ok("cuMemAlloc", code).map_err(|failure| {
                 failure.with(&format!("{bytes} bytes of memory, recorded at {:#x}", region.address))
@@ -223,9 +223,9 @@ impl Device {
     /// Puts the contents of before into the memory.
     fn fill(&self, region: &Region, address: u64) -> Result<(), Failure> {
         let bytes = usize::try_from(region.bytes).unwrap_or(usize::MAX);
-        // SAFETY: `place` made the memory with that many bytes, which nothing else uses before the launch, and each
-        // piece lies in it, as the reader of the file has compared; a piece is read for its own length, before the call
-        // returns.
+        // SAFETY: `place` allocated the memory with that many bytes, which no other code uses before the launch, and
+        // the reader of the file has checked that each piece lies in it; a piece is read for its own length, before the
+        // call returns.
         unsafe {
             ok("cuMemsetD8", self.driver.cuMemsetD8(address, 0, bytes))?;
             for (at, piece) in region.before.list() {
@@ -249,7 +249,7 @@ impl Device {
         };
         let option = CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_MINIMUM;
         let (mut unit, end) = (0, address + bytes);
-        // SAFETY: the place is a number's; it and the properties, set whole above, outlive the call.
+        // SAFETY: the output is a number; it and the properties, fully initialised above, outlive the call.
         let code = unsafe { self.driver.cuMemGetAllocationGranularity(&mut unit, &properties, option) };
         let is_reserved = self.reserved.iter().any(|range| range.start <= address && end <= range.end);
         if code != CUresult::SUCCESS || unit == 0 || !UNIT.is_multiple_of(unit as u64) || !is_reserved {
@@ -263,10 +263,10 @@ impl Device {
         let flags = CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
         let access = CUmemAccessDesc { location: properties.location, flags };
         let mut memory = 0;
-        // SAFETY: the place and the structures outlive the calls. `map` found the memory in one of `reserved`, whose
-        // ends are multiples of `UNIT`, and so of `bytes`: all of the unit is in it. `mapped` lacks it, so it has
-        // nothing, or what an earlier try left: then the driver refuses to map it again. Nothing unmaps it before this
-        // process ends.
+        // SAFETY: the output and the structures outlive the calls. `map` found the memory in one of `reserved`, whose
+        // ends are multiples of `UNIT`, and so of `bytes`, so the whole unit is in it. `mapped` does not contain it,
+        // so nothing is mapped there, or only the result of an earlier attempt, and then the driver refuses to map it
+        // again. It is not unmapped before this process ends.
         let is_mapped = unsafe {
             self.driver.cuMemCreate(&mut memory, bytes, properties, 0) == CUresult::SUCCESS
                 && self.driver.cuMemMap(at, bytes, 0, memory, 0) == CUresult::SUCCESS
@@ -275,7 +275,7 @@ impl Device {
         is_mapped && self.mapped.borrow_mut().insert(at)
     }
 
-    /// What the launch, or the wait for it, answers; and the attributes that it does not have.
+    /// The result of the launch or of the wait for it, and the attributes that were left out.
     fn launch(
         &self,
         recording: &Recording,
@@ -303,20 +303,21 @@ impl Device {
             numAttrs: u32::try_from(attributes.len()).unwrap_or(0),
         };
         self.fits(recording, function)?;
-        // SAFETY: the configuration and what it points to live until the wait is over. There is a pointer for each
-        // parameter that was recorded, to as many bytes, as the reader of the file has compared, and `fits` these with
-        // the kernel's own. Nothing unloads its module. What it does to memory is its own matter, as the head says.
+        // SAFETY: the configuration and everything that it points to live until the wait is over. There is a pointer
+        // for each recorded parameter, to as many bytes as the reader of the file has checked, and `fits` has compared
+        // these with the kernel's own. Its module is never unloaded. The kernel's effect on memory is outside of this
+        // proof (the head of this file).
         unsafe {
             let most = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
             let (bytes, mut limit) = (i32::try_from(recording.shared).unwrap_or(i32::MAX), 0);
-            // What static shared memory leaves of the usual 48 KiB.
+            // The part of the usual 48 KiB that static shared memory leaves.
             ok("cuFuncGetAttribute", self.driver.cuFuncGetAttribute(&mut limit, most, function))?;
             if bytes > limit {
                 ok("cuFuncSetAttribute", self.driver.cuFuncSetAttribute(function, most, bytes))
                     .map_err(|failure| failure.with(&format!("{bytes} bytes of dynamic shared memory")))?;
             }
             let portable = CUfunction_attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
-            // Where a device has no clusters there is no such attribute.
+            // A device without clusters does not have this attribute.
             let _ = self.driver.cuFuncSetAttribute(function, portable, 1);
             let code = self.driver.cuLaunchKernelEx(&config, function, parameters.as_mut_ptr(), null_mut());
             Ok((if code == CUresult::SUCCESS { self.driver.cuCtxSynchronize() } else { code }, left_out))
@@ -325,14 +326,15 @@ impl Device {
 
     /// The parameters of the file are those of the kernel: the driver would read past a list that is too short.
     fn fits(&self, recording: &Recording, function: CUfunction) -> Result<(), Failure> {
-        // SAFETY: 1: the function is of the module that `load` loaded, which stays.
+        // SAFETY: 1: the function belongs to the module that `load` loaded, which is never unloaded.
         let own = unsafe { parameters(&self.driver, function.expose_provenance() as u64, false) };
         let own = match own {
             Ok(Some(own)) => own,
             Ok(None) => return ok("cuFuncGetParamInfo", CUresult::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER),
             Err((call, code)) => return ok(call, code),
         };
-        // Some architectures place what is aligned to more than 16 bytes in their own way: offsets are not compared.
+        // Offsets are not compared, because some architectures place parameters with an alignment over 16 bytes in
+        // another way.
         let own: Vec<u64> = own.iter().map(|(_, size)| *size as u64).collect();
         let ends = own.iter().copied().map(Some).chain([None]);
         let recorded = recording.parameters.iter().map(|(_, size)| Some(u64::from(*size))).chain([None]);
@@ -358,8 +360,9 @@ impl Device {
         for start in (0..region.bytes).step_by(CHUNK) {
             let length = (region.bytes - start).min(CHUNK as u64) as usize;
             let (now, recorded) = (&mut now[..length], &mut recorded[..length]);
-            // SAFETY: `now` was cut to `length` bytes, which nothing else uses; the memory has `region.bytes`, as
-            // `place` made it, and `start + length` is not more. The launch is over, and the call waits for the copy.
+            // SAFETY: `now` was truncated to `length` bytes, which no other code uses; `place` allocated the memory
+            // with `region.bytes`, and `start + length` is not more. The launch is over, and the call waits for the
+            // copy.
             unsafe {
                 let code = self.driver.cuMemcpyDtoH(now.as_mut_ptr().cast(), at + start, length);
                 ok("cuMemcpyDtoH", code)?;
@@ -402,8 +405,8 @@ fn reserve(driver: &Driver, regions: &[Region]) -> Vec<Range<u64>> {
     }
     merged.retain(|range| {
         let (mut got, bytes) = (0, usize::try_from(range.end - range.start).unwrap_or(usize::MAX));
-        // SAFETY: the place is an address's and outlives the call; a range that is not the wanted one goes back whole, and only this function
-        // knows of it.
+        // SAFETY: the output is an address and outlives the call; a range at another address is released completely, and only this function
+        // knows it.
         unsafe {
             let code = driver.cuMemAddressReserve(&mut got, bytes, 0, range.start, 0);
             if code == CUresult::SUCCESS && got != range.start {
@@ -431,10 +434,10 @@ fn attribute((id, value): &(u32, [u8; 64])) -> CUlaunchAttribute {
     attribute
 }
 
-/// Where memory was and is, in the order of its recorded addresses.
+/// The recorded and current addresses of memory, in the order of the recorded ones.
 struct Placed<'file> {
     regions: Vec<(&'file Region, u64)>,
-    /// Allocations that are elsewhere; and variables, whose addresses nobody chooses.
+    /// The number of allocations at other addresses; and of variables, whose addresses cannot be chosen.
     moved: usize,
     moved_variables: usize,
 }
@@ -451,7 +454,8 @@ impl<'file> Placed<'file> {
         Self { regions, moved, moved_variables }
     }
 
-    /// Where an address is now, and of what, if that is elsewhere. What is directly past the end of one, and in no other, is its end.
+    /// The current address for a recorded one, and its region, if that has moved. An address directly past the end of a region, and
+    /// in no other region, counts as its end.
     fn elsewhere(&self, address: u64) -> Option<(&'file Region, u64)> {
         let behind = self.regions.partition_point(|(region, _)| region.address <= address);
         let (region, at) = self.regions.get(behind.checked_sub(1)?)?;
@@ -459,8 +463,8 @@ impl<'file> Placed<'file> {
         (offset <= region.bytes && *at != region.address).then(|| (*region, at + offset))
     }
 
-    /// Memory with the pointers that it has now: those to variables, and if that is wished those to allocations. How many of these are left
-    /// as they were, and how many words are others.
+    /// The memory with adjusted pointers: those to variables, and if requested those to allocations. Also returns how many of the latter
+    /// are unchanged, and how many words were changed.
     fn adjusted(&self, region: &'file Region, relocates: bool) -> (Cow<'file, Region>, usize, usize) {
         if self.moved + self.moved_variables == 0 {
             return (Cow::Borrowed(region), 0, 0);
@@ -491,12 +495,12 @@ mod tests {
             (99, None),
             (100, Some(1000)),
             (109, Some(1009)),
-            // Another one begins at the end.
+            // Another region begins at the end.
             (110, Some(2000)),
             (130, Some(2020)),
             (131, None),
             (207, Some(3007)),
-            // The one that begins there is where it was.
+            // The region that begins there has not moved.
             (208, None),
             (216, None),
         ] {

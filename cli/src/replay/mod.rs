@@ -1,4 +1,5 @@
-//! `cuda-launch replay FILE`: a recorded launch again, on the emulator with all checks or on a GPU, compared with what it did.
+//! `cuda-launch replay FILE`: repeats a recorded launch, on the emulator with all checks or on a GPU, and compares the
+//! results.
 
 mod device;
 mod report;
@@ -16,10 +17,10 @@ use device::Device;
 /// Bytes of a recording that are read.
 const LARGEST: u64 = 16 << 30;
 
-/// A GPU's driver gives memory in units of this many bytes.
+/// A GPU's driver allocates memory in units of this many bytes.
 const UNIT: u64 = 512;
 
-/// What `--help` ends with.
+/// The end of `--help`.
 const NOTES: &str = "\
 On the emulator the kernel needs PTX in the image, and is checked for accesses
 outside its memory, races, uninitialised reads and divergent barriers. Memory is
@@ -75,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(outcome)
 }
 
-/// How many allocations begin where another ends.
+/// The number of allocations that begin where another ends.
 fn adjacent(recording: &Recording) -> usize {
     let regions: Vec<_> = recording.regions.iter().filter(|region| region.variable.is_none()).collect();
     let ends: HashSet<u64> = regions

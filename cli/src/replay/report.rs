@@ -44,7 +44,7 @@ pub(super) fn outcome(
     Outcome::new(text, json(recording, replayed, findings, fault, adjacent))
 }
 
-/// What is not as it was.
+/// The differences from the recorded launch's conditions.
 fn notes(replayed: &Replayed) -> String {
     let mut text = String::new();
     if replayed.moved > 0 {

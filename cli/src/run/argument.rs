@@ -1,4 +1,4 @@
-//! `--arg`: what is written, and whether the kernel can take it.
+//! `--arg`: its syntax, and the check against the kernel's parameters.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -39,13 +39,13 @@ pub(crate) enum Direction {
     Out,
 }
 
-/// Where the contents come from.
+/// The source of the contents.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     File(PathBuf),
     /// Numbers, a range, or one number many times.
     Text(String),
-    /// So many elements of nothing in particular.
+    /// A number of elements with unspecified contents.
     Count(usize),
 }
 
@@ -107,7 +107,7 @@ pub(super) fn memory(direction: Direction, rest: &str) -> Result<Form, String> {
 
 const UNNAMED: &str = "expected a file name after `@`";
 
-/// `TYPE`, or `TYPE@FILE`: the type, and where it is saved.
+/// `TYPE`, or `TYPE@FILE`: the type, and the file in which it is saved.
 pub(super) fn saved(text: &str) -> Result<(&str, Option<PathBuf>), String> {
     match text.split_once('@') {
         Some((_, "")) => Err(UNNAMED.into()),
@@ -129,7 +129,7 @@ pub(super) fn hex(text: &str) -> Result<Vec<u8>, String> {
         .ok_or_else(|| format!("`{text}` is not a list of bytes in hexadecimal, as in hex:00ff"))
 }
 
-/// Number and sizes of the parameters, and what sizes do not show: floats for integers.
+/// Compares the number and sizes of the parameters, and floats with integers of the same size.
 pub(super) fn compare(inputs: &[Input<'_>], kernel: &Kernel) -> Result<(), Failure> {
     let Some(signature) = &kernel.signature else { return Ok(()) };
     let (given, wanted) = (made(inputs), &signature.0);
@@ -166,7 +166,7 @@ pub(super) fn compare(inputs: &[Input<'_>], kernel: &Kernel) -> Result<(), Failu
     Ok(())
 }
 
-/// What an argument makes one parameter of.
+/// One parameter that an argument supplies.
 struct ParameterBytes<'a> {
     argument: &'a Argument,
     bytes: usize,
@@ -192,7 +192,7 @@ fn made<'a>(inputs: &'a [Input<'_>]) -> Vec<ParameterBytes<'a>> {
     list
 }
 
-/// Arguments beside parameters, where they differ first marked.
+/// Arguments beside parameters, with the first difference marked.
 fn side_by_side(given: &[ParameterBytes<'_>], wanted: &[Parameter], at: usize) -> String {
     let mut table = Table::new(&["", "#", "argument", "bytes", "parameter"], &[1, 3]);
     for index in 0..given.len().max(wanted.len()) {
@@ -212,7 +212,7 @@ fn side_by_side(given: &[ParameterBytes<'_>], wanted: &[Parameter], at: usize) -
     table.plain("  ")
 }
 
-/// What to write for a parameter.
+/// The advice for a parameter.
 fn help(wanted: &Parameter) -> String {
     match &wanted.meaning {
         Meaning::Value(scalar) => format!("write {}:VALUE", scalar.word()),
@@ -226,7 +226,7 @@ fn help(wanted: &Parameter) -> String {
     }
 }
 
-/// `.f32` takes no `u32`, though both have 4 bytes.
+/// `.f32` does not accept `u32`, although both have 4 bytes.
 fn is_other_class(scalar: Scalar, wanted: &Parameter) -> bool {
     let ty = wanted.ptx.as_deref().unwrap_or_default();
     let is_float = matches!(scalar, Scalar::F16 | Scalar::Bf16 | Scalar::F32 | Scalar::F64);

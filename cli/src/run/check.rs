@@ -1,10 +1,10 @@
-//! `--check`: mistakes that a GPU does not show. The kernel runs twice on the emulator, which checks each access; then the outputs are compared.
+//! `--check`: finds mistakes that a GPU does not show. The kernel runs twice on the emulator, which checks each access; then the outputs
+//! are compared.
 //!
-//! The emulator stops a kernel at an access outside its memory, at a barrier that never ends, at a trap. What is left are kernels
-//! that end, with the wrong result. The emulator names the threads and lines that read uninitialised memory, that race, or that are at
-//! different barriers although they are of one warp.
-//! Outputs are filled with one byte, then with another: an element that keeps both was never written; one that differs otherwise
-//! was made of uninitialised memory.
+//! The emulator stops a kernel at an access outside its memory, at a barrier that never completes, at a trap. What remains are kernels
+//! that complete with the wrong result. The emulator names the threads and lines that read uninitialised memory, that race, or that
+//! are at different barriers although they are of one warp. Outputs are filled with one byte, then with another: an element that keeps
+//! both was never written; one that differs otherwise was computed from uninitialised memory.
 
 use super::data::Input;
 use super::launch::{Fill, Finished, Launcher};
@@ -13,7 +13,7 @@ use crate::failure::Failure;
 /// Two bytes without a bit in common, neither of them a number that kernels write often.
 const FILLS: [u8; 2] = [0xa5, 0x5a];
 
-/// What was found.
+/// The findings.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     /// In the outputs.
@@ -35,7 +35,7 @@ pub(crate) struct Finding {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Nobody wrote them.
+    /// They were never written.
     NeverWritten,
     /// They depend on uninitialised memory.
     Uninitialised,
@@ -65,9 +65,9 @@ impl Found {
     }
 }
 
-/// Makes the emulator look at each access. It has to be called before the driver is.
+/// Makes the emulator check each access. Must be called before the first driver call.
 pub(super) fn start() {
-    // Refused where a driver was called before; `run` calls none.
+    // An error if a driver was called before; `run` calls none.
     cuda_emulator::set_checks(cuda_emulator::Checks::KERNELS);
 }
 
@@ -97,7 +97,8 @@ pub(super) fn run(launcher: &Launcher, inputs: &[Input<'_>]) -> Result<(Finished
     Ok((Finished::Outputs(last), found))
 }
 
-/// What was found in the kernel. The copies of the outputs are the tool's own, and [`compare`] tells what was never written of them.
+/// The findings in the kernel. The copies of the outputs are made by the tool, and [`compare`] reports elements that were never
+/// written.
 fn accesses() -> cuda_emulator::Findings {
     let mut found = cuda_emulator::take_findings();
     found.list.retain(|finding| finding.kind != cuda_emulator::FindingKind::UninitialisedCopy);

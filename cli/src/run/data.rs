@@ -17,7 +17,7 @@ const MOST: usize = 4 << 30;
 /// An argument with its contents.
 pub(crate) struct Input<'a> {
     pub(crate) argument: &'a Argument,
-    /// Of a value or of memory; zeros for an output.
+    /// The bytes of a value or of memory; zeros for an output.
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -52,7 +52,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Numbers from the command line or a file; `wrong` says whose they are.
+/// Numbers from the command line or a file; `wrong` creates the error with their origin.
 pub(super) fn contents(
     source: &Source,
     scalar: Scalar,
@@ -65,7 +65,7 @@ pub(super) fn contents(
     }
 }
 
-/// Whether a file is bytes that say nothing of a type.
+/// Whether a file contains raw bytes without a type.
 pub(super) fn is_raw(path: &Path) -> bool {
     !matches!(extension(path), "npy" | "txt")
 }
@@ -172,7 +172,7 @@ fn one(text: &str, scalar: Scalar) -> Result<Vec<u8>, String> {
         return Ok(match scalar {
             Scalar::F16 => half::f16::from_f64(float()?).to_le_bytes().to_vec(),
             Scalar::Bf16 => half::bf16::from_f64(float()?).to_le_bytes().to_vec(),
-            // Not by way of f64, which rounds twice.
+            // Not through f64, which would round twice.
             Scalar::F32 => text
                 .parse::<f32>()
                 .map_err(|_| format!("`{text}` is not a number, such as 1, -2.5, 1e30 or inf"))?
@@ -243,7 +243,7 @@ pub(super) fn save(inputs: &[Input<'_>], variables: &[Variable], outputs: &Outpu
     Ok(())
 }
 
-/// The elements in the format that the name of the file stands for.
+/// The elements in the format determined by the file's name.
 fn file(path: &Path, bytes: &[u8], scalar: Scalar) -> Result<Vec<u8>, Failure> {
     Ok(match extension(path) {
         "npy" => npy::write(bytes, scalar).map_err(Failure::usage)?,
@@ -252,7 +252,7 @@ fn file(path: &Path, bytes: &[u8], scalar: Scalar) -> Result<Vec<u8>, Failure> {
     })
 }
 
-/// Whether the outputs can be saved where they are to go: a kernel may run for long before.
+/// Checks that the outputs can be saved, because a kernel may run for a long time before.
 pub(super) fn try_to_save(arguments: &[Argument], variables: &[Variable]) -> Result<(), Failure> {
     for argument in arguments {
         if let Form::Memory { save: Some(path), scalar, .. } = &argument.form {

@@ -21,7 +21,7 @@ pub(crate) struct DeviceOptions {
 }
 
 impl DeviceOptions {
-    /// Only the emulator sees what `what` is after.
+    /// Requires the emulator, which `what` needs.
     pub(super) fn on_emulator(&self, what: &str) -> Result<Self, Failure> {
         match self.driver.as_deref() {
             None | Some("emulator") => Ok(Self { driver: Some("emulator".into()), ..self.clone() }),
@@ -48,7 +48,7 @@ impl DeviceOptions {
             None => cuda_launch::default_driver()?,
             Some("emulator") => cuda_emulator::driver(),
             Some("system") => Arc::new(Driver::system().map_err(load)?),
-            // SAFETY: 1, 2: who gives the option vouches for it: it names a file that is a CUDA driver.
+            // SAFETY: 1, 2: the user who passes the option guarantees that it names a CUDA driver.
             Some(path) => Arc::new(unsafe { Driver::open(path) }.map_err(load)?),
         })
     }

@@ -27,7 +27,7 @@ enum Contents {
     /// Data of the variable's own type.
     Own(Source),
     Raw(Vec<u8>),
-    /// With the type, as `--arg` has it.
+    /// With the type, as for `--arg`.
     Typed {
         direction: Direction,
         scalar: Scalar,
@@ -72,18 +72,18 @@ fn typed(form: Form) -> Result<Contents, String> {
     }
 }
 
-/// A variable and what it is set to.
+/// A variable and its new value.
 pub(crate) struct Variable {
     pub(crate) name: String,
     pub(crate) direction: Direction,
-    /// What it is shown as.
+    /// The type in which it is shown.
     pub(crate) scalar: Scalar,
-    /// What is written to it; nothing if it is only shown.
+    /// The bytes that are written to it; `None` if it is only shown.
     bytes: Option<Vec<u8>>,
     pub(crate) save: Option<PathBuf>,
 }
 
-/// Reads what the variables are set to, and asks the file for the types that were not written.
+/// Reads the values of the variables, and takes types that were not given from the file.
 pub(super) fn load(globals: &[Global], file: &File) -> Result<Vec<Variable>, Failure> {
     let mut loaded: Vec<Variable> = Vec::new();
     for global in globals {
@@ -165,7 +165,7 @@ impl Handle {
 }
 
 impl Variable {
-    /// Whether the module has it, of this size.
+    /// Checks that the module has it with this size.
     pub(super) fn check(&self, module: &CudaModule) -> Result<(), Failure> {
         let handle = Handle::of(module, &self.name)?;
         let (name, scalar, has) = (&self.name, self.scalar, handle.len());
@@ -187,7 +187,7 @@ impl Variable {
         Ok(())
     }
 
-    /// Writes what it is set to; does not wait.
+    /// Writes its value, without waiting.
     pub(super) fn set(&self, module: &CudaModule, stream: &CudaStream) -> Result<(), Error> {
         let Some(bytes) = &self.bytes else { return Ok(()) };
         match Handle::of(module, &self.name)? {
@@ -196,7 +196,7 @@ impl Variable {
         }
     }
 
-    /// What is in it, if that is asked for.
+    /// Its contents, if requested.
     pub(super) fn get(&self, module: &CudaModule, stream: &CudaStream) -> Result<Vec<u8>, Error> {
         if self.direction == Direction::In {
             return Ok(Vec::new());

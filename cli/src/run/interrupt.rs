@@ -1,4 +1,4 @@
-//! ^C while a kernel runs on the emulator: the kernel ends, and the command shows what there is up to then.
+//! ^C while a kernel runs on the emulator: the kernel ends, and the command shows the results so far.
 
 pub(super) use inner::{came, catch};
 
@@ -12,12 +12,12 @@ mod inner {
 
     static CAME: AtomicBool = AtomicBool::new(false);
 
-    /// From now on SIGINT and SIGTERM end the kernel instead of this process; the second one ends the process. What the process was told to
-    /// ignore, it ignores.
+    /// From now on SIGINT and SIGTERM end the kernel instead of this process; the second one ends the process. Signals that the process was
+    /// told to ignore remain ignored.
     pub(in crate::run) fn catch() {
         for signal in [libc::SIGINT, libc::SIGTERM] {
-            // SAFETY: both structures are plain data for which zeros are a value (an empty mask), and live over the calls; the handler has the
-            // signature that no SA_SIGINFO means, and does only what a handler may: it stores to atomics.
+            // SAFETY: both structures are plain data for which zeros are valid (an empty mask), and outlive the calls; the handler has the
+            // signature without SA_SIGINFO, and is async-signal-safe: it only stores to atomics.
             unsafe {
                 let mut old: libc::sigaction = MaybeUninit::zeroed().assume_init();
                 let mut new: libc::sigaction = MaybeUninit::zeroed().assume_init();
@@ -35,7 +35,7 @@ mod inner {
         cuda_emulator::interrupt();
     }
 
-    /// Whether one came.
+    /// Whether a signal has arrived.
     pub(in crate::run) fn came() -> bool {
         CAME.load(Ordering::Relaxed)
     }

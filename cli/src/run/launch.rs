@@ -29,34 +29,34 @@ pub(crate) struct Launcher {
     cooperative: bool,
 }
 
-/// What is in the memory of an output before the kernel runs.
+/// The initial contents of an output's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fill {
     Zero,
-    /// This byte everywhere, which the emulator takes for never written.
+    /// This byte everywhere, which the emulator treats as never written.
     Unwritten(u8),
 }
 
-/// What a kernel leaves.
+/// The outputs of a kernel.
 #[derive(Debug, Default)]
 pub(crate) struct Outputs {
     /// The contents of each argument's memory; nothing for values.
     pub(crate) arguments: Vec<Vec<u8>>,
-    /// Those of each variable; nothing for one that is only set.
+    /// The bytes of each variable; `None` for one that is only set.
     pub(crate) variables: Vec<Vec<u8>>,
 }
 
 /// How a launch ended.
 pub(crate) enum Finished {
     Outputs(Outputs),
-    /// The kernel was stopped: why, as the emulator or the driver says it.
+    /// The kernel was stopped, for the reason that the emulator or the driver reports.
     Fault(Fault),
 }
 
 /// Why a kernel was stopped.
 pub(crate) struct Fault {
     pub(crate) message: String,
-    /// From the emulator, with its place.
+    /// The emulator's report with the position.
     pub(crate) report: Option<std::sync::Arc<cuda_emulator::Fault>>,
 }
 
@@ -165,7 +165,7 @@ impl Launcher {
         inputs.iter().map(hold).collect()
     }
 
-    /// Memory full of one byte, which the emulator takes for never written.
+    /// Memory filled with one byte, which the emulator treats as never written.
     fn unwritten(&self, byte: u8, bytes: usize) -> Result<DeviceBuffer<u8>, Error> {
         let buffer = DeviceBuffer::from_host(&self.stream, &vec![byte; bytes])?;
         self.stream.synchronize()?;
@@ -199,9 +199,9 @@ impl Launcher {
 
     fn launch(&self, held: &mut [DeviceArgument<'_>]) -> Result<(), Error> {
         let mut builder = self.builder(held);
-        // SAFETY: 1, 2, 6: who gives the command line answers for the kernel and what it does with these arguments,
-        // whose number and sizes are checked; 3, 4: the builder borrows and orders the buffers, which nothing else uses
-        // before the wait below; 5: they are of bytes, of which any are valid.
+        // SAFETY: 1, 2, 6: the user of the command line is responsible for the kernel and its use of these arguments,
+        // whose number and sizes are checked; 3, 4: the builder borrows and orders the buffers, which no other code
+        // uses before the wait below; 5: they contain bytes, for which any value is valid.
         unsafe { builder.launch(self.config) }?;
         self.stream.synchronize()
     }
@@ -226,8 +226,8 @@ impl Launcher {
     }
 }
 
-/// What a kernel gets only when it is asked for: much dynamic shared memory, and clusters of more than 8 blocks. What is over the
-/// limits of the device is left to the launch, which names them.
+/// Enables features that a kernel only gets on request: large dynamic shared memory, and clusters of more than 8 blocks. Values
+/// over the limits of the device are left to the launch, whose error names the limits.
 fn opt_in(
     context: &CudaContext,
     function: &CudaFunction,
@@ -247,7 +247,7 @@ fn opt_in(
     Ok(())
 }
 
-/// A kernel that was stopped is an answer; everything else is a failure.
+/// A kernel that was stopped is a result; every other error is a failure.
 fn fault(error: Error) -> Result<Finished, Failure> {
     let report = cuda_emulator::last_fault();
     if report.is_none() && !error.is_sticky() && !matches!(error.kind(), ErrorKind::Faulted(_)) {
@@ -257,7 +257,7 @@ fn fault(error: Error) -> Result<Finished, Failure> {
     Ok(Finished::Fault(Fault { message, report }))
 }
 
-/// The sizes that a value on the command line may have, in one list for the two places that need it.
+/// The sizes that a value on the command line may have, in one list for both uses.
 macro_rules! sizes {
     ($use:ident) => {
         $use!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 18 20 21 22 24 26 27 28 30 32 36 40 44 48 52 56 60 64 68 72 76 80 84 88 92 96
@@ -272,7 +272,7 @@ fn is_passable(size: usize) -> bool {
     sizes!(any)
 }
 
-/// A value of as many bytes as there are, if [`is_passable`].
+/// Passes a value with the number of bytes in `bytes`, if [`is_passable`].
 fn pass<'a>(builder: &mut LaunchBuilder<'a, 'static>, bytes: &'a [u8]) {
     macro_rules! each {
         ($($size:literal)*) => {

@@ -124,7 +124,7 @@ impl<'a> Prepared<'a> {
 pub(crate) struct Counted {
     /// The kernel file.
     pub(crate) file: PathBuf,
-    /// Which kernel ran on which device.
+    /// The kernel and the device.
     pub(crate) heading: String,
     /// Why it was stopped, if it was.
     pub(crate) fault: Option<String>,
@@ -142,7 +142,7 @@ pub(crate) fn counted(arguments: &Arguments) -> Result<Counted, Failure> {
     let prepared = Prepared::new(arguments)?;
     let place = arguments.place.on_emulator("profile")?;
     cuda_emulator::show_progress();
-    // Refused where a driver was called before; this program has called none.
+    // An error if a driver was called before; this program has called none.
     cuda_emulator::set_profile();
     let context = place.context()?;
     let Prepared { file, inputs, variables, config } = prepared;

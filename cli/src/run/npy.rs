@@ -1,6 +1,7 @@
 //! Files of numpy (NEP 1): a header as text, then the elements.
 //!
-//! What is not one array of plain little-endian elements, row by row, is refused: to read it otherwise would be to read other numbers.
+//! Anything other than one array of plain little-endian elements in row-major order is refused, because it would be read as wrong
+//! numbers.
 
 use std::ops::Range;
 
@@ -29,7 +30,7 @@ fn name(scalar: Scalar) -> Option<&'static str> {
     TYPES.iter().find(|(own, _)| *own == scalar).map(|(_, name)| *name)
 }
 
-/// Where the elements of a file are, which must be of this type. The shape does not matter.
+/// The position of the elements of a file, which must have this type. The shape does not matter.
 pub(super) fn elements(bytes: &[u8], scalar: Scalar) -> Result<Range<usize>, String> {
     let (words, start) = words(bytes)?;
     let header = Header::read(words).map_err(|what| format!("the header `{}` {what}", words.trim_end()))?;
@@ -56,7 +57,7 @@ pub(super) fn elements(bytes: &[u8], scalar: Scalar) -> Result<Range<usize>, Str
     Ok(start..bytes.len())
 }
 
-/// The words of the header, and where they end.
+/// The text of the header, and its end.
 fn words(bytes: &[u8]) -> Result<(&str, usize), String> {
     let cut = || format!("byte {}: the header is truncated; save the array again", bytes.len());
     let rest = bytes.strip_prefix(MAGIC).ok_or("byte 0: not a .npy file; write it with numpy.save")?;
@@ -82,7 +83,7 @@ fn words(bytes: &[u8]) -> Result<(&str, usize), String> {
     Ok((header, start + length))
 }
 
-/// What the header says, as it is written there.
+/// The entries of the header, as text.
 #[derive(Debug, PartialEq, Eq)]
 struct Header<'h> {
     descr: &'h str,
@@ -92,7 +93,7 @@ struct Header<'h> {
 }
 
 impl<'h> Header<'h> {
-    /// Of a literal of Python, `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`: these keys, each once.
+    /// Parses a Python literal, `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`: these keys, each once.
     fn read(words: &'h str) -> Result<Self, String> {
         let mut rest = words.trim().strip_prefix('{').ok_or("does not begin with `{`")?;
         let mut fields = [("descr", None), ("fortran_order", None), ("shape", None)];
@@ -133,7 +134,7 @@ impl<'h> Header<'h> {
         }
         let found = quoted(self.descr).filter(|(_, rest)| rest.is_empty()).map(|(found, _)| found);
         let found = found.ok_or_else(|| format!("elements of type {}, which is not a string", self.descr))?;
-        // One byte has no order.
+        // Single bytes have no byte order.
         let orders: &[char] = if scalar.size() == 1 { &['|', '<', '>', '='] } else { &['<', '='] };
         if found.trim_start_matches(orders) == wanted.trim_start_matches(['<', '|']) {
             return Ok(());
@@ -145,7 +146,7 @@ impl<'h> Header<'h> {
         ))
     }
 
-    /// Where at most one extent is over 1, both orders are one.
+    /// If at most one extent is over 1, both orders are the same.
     fn check_order(&self) -> Result<(), String> {
         match self.fortran_order {
             "False" => Ok(()),
@@ -175,7 +176,7 @@ fn quoted(text: &str) -> Option<(&str, &str)> {
     text[1..].split_once(quote)
 }
 
-/// A value up to the comma or brace that ends it, which is in no bracket and in no string.
+/// A value up to the comma or brace that ends it, outside of brackets and strings.
 fn value(text: &str) -> Option<(&str, &str)> {
     let (mut depth, mut string) = (0usize, None);
     for (at, c) in text.char_indices() {

@@ -48,7 +48,7 @@ pub(super) fn answer(
     (text, json)
 }
 
-/// Which kernel ran on which device.
+/// The kernel and the device.
 pub(super) fn heading(launcher: &Launcher) -> (String, Value) {
     let (kernel, config) = (launcher.function.name(), launcher.config);
     let device = launcher.context.device_name().unwrap_or_default();
@@ -84,7 +84,7 @@ fn written(inputs: &[Input<'_>], outputs: &[Vec<u8>], most: usize) -> (String, V
     (text, list)
 }
 
-/// The variables that are to be shown.
+/// The variables to be shown.
 fn variables(variables: &[Variable], outputs: &[Vec<u8>], most: usize) -> (String, Vec<Value>) {
     let (mut text, mut list) = (String::new(), Vec::new());
     let shown = variables.iter().zip(outputs).filter(|(variable, _)| variable.direction != Direction::In);
@@ -159,7 +159,7 @@ fn timed_text(timed: &Timed) -> String {
     text
 }
 
-/// Microseconds in the unit in which people read them.
+/// Microseconds in a readable unit.
 fn time(microseconds: f64) -> String {
     match microseconds {
         us if us < 1e3 => format!("{us:.2} us"),

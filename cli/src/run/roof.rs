@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::launch::Launcher;
 
-/// The limits of a device. Clocks are the highest that it says it has.
+/// The limits of a device. Clocks are the maximum that it reports.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Roof {
     memory_megahertz: f64,
@@ -13,12 +13,13 @@ pub(crate) struct Roof {
     l2_bytes: u64,
     multiprocessors: f64,
     megahertz: f64,
-    /// Multiply-adds of f32 per clock of a multiprocessor; none where this tool does not know the architecture.
+    /// Multiply-adds of f32 per clock of a multiprocessor; `None` if this tool does not know the architecture.
     lanes: Option<f64>,
 }
 
 impl Roof {
-    /// `None` for the emulator, whose attributes are those of a device that it plays, and for drivers that do not say.
+    /// `None` for the emulator, whose attributes are those of the device that it imitates, and for drivers that do not
+    /// report them.
     pub(super) fn of(launcher: &Launcher) -> Option<Self> {
         let context = &launcher.context;
         if context.device_name().is_ok_and(|name| name.contains("emulator")) {

@@ -1,4 +1,5 @@
-//! `--schedules`: the kernel runs on the emulator under several orders of its warps and blocks, and what depends on the order is shown.
+//! `--schedules`: runs the kernel on the emulator under several orders of its warps and blocks, and shows results that depend on the
+//! order.
 
 use cuda_emulator::{DifferenceKind, DifferentBytes, Fault, ScheduleDifference, Schedules};
 use serde_json::{Value, json};
@@ -7,16 +8,16 @@ use super::Arguments;
 use crate::style;
 use crate::table::{count, wrap};
 
-/// The requested orders. A seed alone stands for its one order.
+/// The requested orders. A seed alone means its one order.
 pub(super) fn asked(arguments: &Arguments) -> Option<Schedules> {
     let orders = arguments.schedules.or(arguments.seed.map(|_| 1))?;
     let schedules = Schedules::new(orders);
     Some(arguments.seed.map_or(schedules, |seed| schedules.seed(seed)))
 }
 
-/// Has the emulator run launches under these orders. It has to be called before the driver is.
+/// Makes the emulator run launches under these orders. Must be called before the first driver call.
 pub(super) fn start(schedules: Schedules) {
-    // Refused where a driver was called before; `run` calls none.
+    // An error if a driver was called before; `run` calls none.
     cuda_emulator::set_schedules(schedules);
 }
 

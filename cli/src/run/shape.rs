@@ -36,7 +36,8 @@ impl Shape {
     }
 }
 
-/// Without `--block` what the kernel demands or 256 threads, without `--grid` a thread for each element of the longest memory.
+/// Without `--block`, the block that the kernel requires or 256 threads; without `--grid`, a thread for each element of the
+/// longest memory.
 pub(super) fn config(
     arguments: &Arguments,
     kernel: &Kernel,

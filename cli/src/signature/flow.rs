@@ -1,9 +1,9 @@
-//! What the code of a kernel shows about its parameters: which are addresses, and of what.
+//! What the code of a kernel shows about its parameters: which are addresses, and of which type.
 //!
-//! Compilers pass an address as `.u64` and say nothing else. But the body adds to it and loads or stores through it, with a
-//! type; and what is loaded as bits (`.b32`) is a float where a float instruction takes it. This follows registers from the
-//! parameters in the order of the text, twice, so that what a loop hands to its start is seen. It guesses, and never more than
-//! what the body shows.
+//! Compilers declare an address only as `.u64`. But the body adds to it and loads or stores through it, with a type; and a
+//! value that is loaded as bits (`.b32`) is a float if a float instruction uses it. This follows registers from the parameters
+//! in the order of the text, twice, so that values carried around a loop are seen. It guesses, but only from what the body
+//! shows.
 
 use cuda_ptx::{Instruction, Operand, Statement, Type};
 use std::collections::HashMap;
@@ -11,23 +11,23 @@ use std::collections::HashMap;
 use crate::model::{Access, Meaning};
 use crate::scalar::Scalar;
 
-/// Where the value of a register comes from.
+/// The origin of a register's value.
 #[derive(Clone, Copy)]
 enum Origin {
-    /// It is a parameter, or that plus something.
+    /// A parameter, or a parameter plus something.
     Parameter(usize),
     /// It was loaded through a parameter.
     Element(usize),
 }
 
-/// What was seen of one parameter.
+/// The observed uses of one parameter.
 #[derive(Default)]
 struct Seen {
     /// Types of accesses through it.
     accessed: HashMap<&'static str, u32>,
-    /// Types in which its elements were used.
+    /// The types with which its elements were used.
     used: HashMap<&'static str, u32>,
-    /// Types in which it was used itself.
+    /// The types with which it was used itself.
     own: HashMap<&'static str, u32>,
     access: Access,
 }
@@ -36,7 +36,7 @@ struct Flow<'a> {
     parameters: HashMap<&'a str, usize>,
     seen: Vec<Seen>,
     origins: HashMap<&'a str, Origin>,
-    /// The last type in which a register was written.
+    /// The type with which a register was written last.
     written: HashMap<&'a str, &'static str>,
 }
 
@@ -60,7 +60,7 @@ fn meaning(parameter: &cuda_ptx::Parameter, seen: &Seen) -> Meaning {
         let element = most(&seen.accessed).and_then(|name| refined(name, &seen.used));
         return Meaning::Pointer { element, access: seen.access };
     }
-    // What is declared as a number without a sign may have one, but is no float.
+    // A parameter that is declared as unsigned may be signed, but is not a float.
     let is_number = |name: &str| !parameter.ty.name().starts_with('u') || name.starts_with(['s', 'u']);
     let own =
         seen.own.iter().filter(|(name, _)| is_number(name)).map(|(name, count)| (*name, *count)).collect();
@@ -70,7 +70,7 @@ fn meaning(parameter: &cuda_ptx::Parameter, seen: &Seen) -> Meaning {
     }
 }
 
-/// Bits and unsigned numbers may be something else: what most uses say, if it is of the same size.
+/// Bits and unsigned numbers may have another type: that of most uses, if it has the same size.
 fn refined(name: &'static str, used: &HashMap<&'static str, u32>) -> Option<Scalar> {
     let plain = Scalar::of_ptx(name)?;
     if !matches!(name.as_bytes().first(), Some(b'b' | b'u')) {
@@ -136,7 +136,7 @@ impl<'a> Flow<'a> {
         self.set(to, origin);
     }
 
-    /// The parameter that an address was made of.
+    /// The parameter from which an address was computed.
     fn address(&mut self, operand: &Operand<'_>) -> Option<usize> {
         let Operand::Address { base, .. } = operand else { return None };
         match self.parameter_of(base)? {

@@ -3,9 +3,9 @@
 use crate::model::{Access, Meaning};
 use crate::scalar::Scalar;
 
-/// Longest name that is read: what a demangler writes can be far longer than what it reads.
+/// The maximum length of a name: a demangled name can be far longer than the mangled one.
 const LONGEST: usize = 1000;
-/// Longest answer that is shown.
+/// The maximum length of a demangled name.
 const SHOWN: usize = 4000;
 
 /// The name as it stood in the source, if it is a mangled one.
@@ -32,7 +32,7 @@ impl std::fmt::Write for Bounded {
     }
 }
 
-/// What the parameters are, if the name tells.
+/// The meanings of the parameters, if the name contains them.
 pub(super) fn meanings(name: &str) -> Option<Vec<Meaning>> {
     let name = demangled(name)?;
     let list = name.strip_suffix(')')?;
@@ -50,7 +50,7 @@ pub(super) fn meanings(name: &str) -> Option<Vec<Meaning>> {
     Some(split(list.get(open + 1..)?).into_iter().map(meaning).collect())
 }
 
-/// At the commas that stand in no brackets.
+/// Splits at the commas outside of brackets.
 fn split(list: &str) -> Vec<&str> {
     let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0);
     for (at, c) in list.char_indices() {

@@ -1,5 +1,5 @@
-//! What the parameters of a kernel are: from PTX types, from how the body uses them, from a mangled name, from sizes, and from
-//! what debug information says.
+//! The meaning of a kernel's parameters: from PTX types, from their uses in the body, from a mangled name, from sizes, and
+//! from debug information.
 
 mod flow;
 mod mangled;
@@ -12,7 +12,7 @@ use crate::scalar::Scalar;
 pub(crate) use mangled::demangled;
 
 impl Signature {
-    /// Of a kernel in PTX with these statements.
+    /// The parameters of a kernel in PTX with these statements.
     pub(crate) fn of_ptx(function: &Function<'_>, statements: &[Statement<'_>]) -> Self {
         let declared = function.parameters();
         let mut meanings = flow::meanings(&declared, statements);
@@ -33,7 +33,7 @@ impl Signature {
         Self(parameters.collect())
     }
 
-    /// Of a kernel of which only the name is known, and offset and size of each parameter.
+    /// The parameters of a kernel of which only the name and the offset and size of each parameter are known.
     pub(crate) fn of_sizes(kernel: &str, places: impl ExactSizeIterator<Item = (u32, u32)>) -> Self {
         let named = mangled::meanings(kernel).filter(|named| named.len() == places.len());
         let meaning = |index: usize| named.as_ref().and_then(|list| list.get(index).cloned());
@@ -49,7 +49,7 @@ impl Signature {
         Self(places.enumerate().map(parameter).collect())
     }
 
-    /// Takes over what another image of the same source knows, where it fits.
+    /// Adopts the information from another image of the same source, where it fits.
     pub(crate) fn learn(&mut self, other: &Self) {
         if self.fits(other.0.iter().map(|parameter| parameter.size)) {
             for (own, known) in self.0.iter_mut().zip(&other.0) {
@@ -72,7 +72,7 @@ impl Signature {
         }
     }
 
-    /// Takes over what the source declares, where it fits.
+    /// Adopts the declarations of the source, where they fit.
     pub(crate) fn declared(&mut self, parameters: Vec<Declared>) {
         if self.fits(parameters.iter().map(|parameter| parameter.size)) {
             for (own, declared) in self.0.iter_mut().zip(parameters) {
@@ -107,7 +107,7 @@ impl Meaning {
         }
     }
 
-    /// What the source declares is sure, but it does not say what is done with the memory.
+    /// Declarations of the source are certain, but do not show how the memory is accessed.
     fn refine(&mut self, named: Meaning) {
         *self = match (&*self, named) {
             (own @ (Self::Value(_) | Self::Pointer { .. }), Self::Unknown | Self::Bytes) => own.clone(),
@@ -119,7 +119,7 @@ impl Meaning {
         };
     }
 
-    /// As it would stand in C, for a parameter of this many bytes.
+    /// The C notation, for a parameter of this many bytes.
     pub(crate) fn c(&self, size: usize) -> String {
         match self {
             Self::Value(scalar) => scalar.c().to_owned(),
@@ -131,7 +131,7 @@ impl Meaning {
         }
     }
 
-    /// As a typed module declares it.
+    /// The notation in a typed module.
     pub(crate) fn rust(&self, size: usize, align: usize) -> String {
         match self {
             Self::Value(scalar) => scalar.rust().to_owned(),

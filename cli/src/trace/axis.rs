@@ -19,14 +19,14 @@ fn unit(us: f64) -> (&'static str, f64) {
     UNITS.into_iter().find(|(_, size)| us.abs() >= *size * 0.9995).unwrap_or(UNITS[3])
 }
 
-/// The marks from 0 to `span` microseconds: where, and what they say, in one unit.
+/// The marks from 0 to `span` microseconds: positions and labels, in one unit.
 pub(super) fn marks(span: f64) -> Vec<(f64, String)> {
     let rough = span / MARKS;
     let power = 10_f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].map(|part| part * power).into_iter().find(|step| *step >= rough);
     let step = step.unwrap_or(rough);
     let (unit, size) = unit(span);
-    // As many digits as tell two marks apart.
+    // As many digits as distinguish two marks.
     let digits = (-(step / size * 1.000_001).log10().floor()).max(0.0) as usize;
     let count = (span / step * 1.000_001).floor() as usize;
     (0..=count).map(|i| (i as f64 * step, format!("{:.digits$} {unit}", i as f64 * step / size))).collect()

@@ -2,7 +2,7 @@
 //!
 //! | file | part |
 //! |---|---|
-//! | `summary` | the rows, and what they hold in a few lines |
+//! | `summary` | the rows, and a summary of them in a few lines |
 //! | `rows` | the bars of a picture, few enough for a file |
 //! | `picture`, `axis` | the picture: SVG |
 //! | `page` | the picture with a table, for a browser; `zoom.js` makes it larger |
@@ -27,7 +27,7 @@ use picture::Timeline;
 use rows::Rows;
 use summary::{Summary, Track};
 
-/// What `--help` ends with.
+/// The end of `--help`.
 const NOTES: &str = "\
 The extension of the file chooses the format: .html is a page with the timeline
 and sums, .svg the same as a picture, and .json is for https://ui.perfetto.dev
@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
     started: Started,
 }
 
-/// What is written.
+/// The output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     /// Chrome's trace format.
@@ -57,7 +57,7 @@ enum Format {
 }
 
 impl Format {
-    /// By the end of the name. Pipes and devices get JSON, as they have no such end.
+    /// By the file extension. Pipes and devices, which have none, get JSON.
     fn of(output: &Path) -> Result<Self, Failure> {
         let end = output.extension().map(|end| end.to_string_lossy().to_ascii_lowercase());
         match end.as_deref() {
@@ -89,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
     Ok(Outcome { is_error: true, program: Some(ended.exit_code()), ..Outcome::new(text, answer) })
 }
 
-/// The recorder's lines as one file that every reader of the format takes.
+/// Converts the recorder's lines to one file that every reader of the format accepts.
 fn convert(lines: &Path, output: &Path) -> Result<Summary, Failure> {
     let failed = |error: std::io::Error| Failure::io(FileOperation::Write, output, &error);
     let mut out = BufWriter::new(File::create(output).map_err(failed)?);
@@ -126,7 +126,7 @@ fn read(
     mut each: impl FnMut(Track, &Value) -> std::io::Result<()>,
 ) -> std::io::Result<Summary> {
     let mut summary = Summary::default();
-    // No file: the program made no call of the driver.
+    // No file: the program made no driver call.
     let lines = File::open(lines).ok().map(BufReader::new);
     for line in lines.into_iter().flat_map(|lines| lines.split(b'\n').map_while(Result::ok)) {
         // A program that was killed may leave the last line cut.

@@ -4,15 +4,15 @@ use super::picture::Timeline;
 use super::summary::HEADING;
 use crate::markup::{self, escaped};
 
-/// What this page adds to the style of all.
+/// This page's additions to the common style.
 const STYLE: &str = "\
 #timeline { display: block; width: 100%; min-width: 700px; margin: .5rem 0; touch-action: pan-y }
 #tools { display: flex; flex-wrap: wrap; gap: .4rem; align-items: center } #tools button { font: inherit; min-width: 2.2rem }
 #told { white-space: pre-wrap; font: 13px/1.35 ui-monospace, monospace; min-height: 4em; overflow-wrap: anywhere }
 ";
-/// Makes bars wider, and tells of one that is chosen.
+/// The script that zooms, and shows the details of a selected bar.
 const SCRIPT: &str = include_str!("zoom.js");
-/// How much wider bars can be made until those that are drawn together show.
+/// The zoom factor up to which merged bars are not visible as such.
 const SCALE: f64 = 64.0;
 
 pub(super) fn draw(timeline: &Timeline) -> String {

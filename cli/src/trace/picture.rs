@@ -9,7 +9,7 @@ use crate::markup::{colour, escaped, label};
 use crate::program::Ended;
 use crate::table::shorten;
 
-/// Units of the picture: all of it, where bars begin, and how much they have.
+/// The width of the picture, the start of the bars, and their width, in its units.
 const WIDTH: f64 = 1240.0;
 const LEFT: f64 = 220.0;
 pub(super) const PLOT: f64 = 1000.0;
@@ -90,7 +90,7 @@ impl Kind {
     }
 }
 
-/// The style of the picture, without variables, which some readers of SVG do not know.
+/// The style of the picture, without variables, which some SVG readers do not support.
 fn style() -> String {
     let mut style = String::from(
         ".paper{fill:#fff} .ink{fill:#1c1c1e} .faint{fill:#6b6b70} .mark{stroke:#e4e4e7} .row{fill:#f7f7f8}\n\
@@ -107,7 +107,7 @@ fn style() -> String {
 }
 
 impl Timeline<'_> {
-    /// The whole picture: the words of the summary, the chart, what colours mean, the sums.
+    /// The whole picture: the text of the summary, the chart, the legend, the sums.
     pub(super) fn svg(&self) -> String {
         let chart = self.chart(1.0);
         let (facts, more) = self.summary.facts(self.ended);
@@ -136,7 +136,7 @@ impl Timeline<'_> {
         )
     }
 
-    /// The chart and what its colours mean, for a page; bars are so fine that they can be made `scale` times wider.
+    /// The chart and its legend, for a page; bars are fine enough to be scaled by `scale`.
     pub(super) fn figure(&self, scale: f64) -> (String, Drawn) {
         let Chart { mut body, height, drawn } = self.chart(scale);
         body += &self.legend(height + 22.0);
@@ -147,7 +147,7 @@ impl Timeline<'_> {
         format!("Timeline of {}", self.program)
     }
 
-    /// What a reader has to know of the picture.
+    /// Notes for the reader of the picture.
     pub(super) fn notes(&self, drawn: &Drawn) -> Vec<String> {
         let mut notes = Vec::new();
         if drawn.merged > 0 {
@@ -204,7 +204,7 @@ impl Timeline<'_> {
         } else {
             body += &self.axis(y);
         }
-        // Bars have a frame of their own, so that a page can make it wider.
+        // Bars have a separate frame, so that a page can scale it.
         body += &format!(
             "<svg id=\"bars\" x=\"{LEFT}\" y=\"0\" width=\"{PLOT}\" height=\"{y}\" viewBox=\"0 0 {PLOT} {y}\" \
              preserveAspectRatio=\"none\" data-span=\"{}\">\n{bars}</svg>\n<g id=\"labels\">\n{labels}</g>\n",
@@ -306,7 +306,7 @@ fn row_name(name: &str, y: f64, height: f64) -> String {
     ground + &text(28.0, y + 13.0, "ink", 11, &shown).replacen("</text>", &format!("{title}</text>"), 1)
 }
 
-/// As much of a name as a bar has room for.
+/// The part of a name that fits into a bar.
 fn fitting(name: &str, width: f64) -> Option<String> {
     let room = ((width - 6.0) / CHARACTER).max(0.0) as usize;
     (room >= FEWEST || room >= name.chars().count() && room > 0).then(|| shorten(name, room))

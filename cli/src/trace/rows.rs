@@ -8,16 +8,16 @@ use super::axis::time;
 use super::summary::Track;
 use crate::table::shorten;
 
-/// Rows that are drawn, and lines of a row, which there are where bars overlap.
+/// The maximum number of rows, and of lines per row, which are needed if bars overlap.
 const MOST_ROWS: usize = 100;
 const MOST_LINES: usize = 4;
-/// Characters of a name, and of what is said besides it.
+/// The maximum number of characters of a name, and of the details.
 const NAME: usize = 300;
 const DETAIL: usize = 240;
 /// How many names are shown for a bar of several events.
 const NAMES: usize = 3;
 
-/// What a bar shows, by which it has its colour.
+/// The kind of a bar, which determines its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Kernel,
@@ -75,19 +75,19 @@ struct Event {
     detail: Box<str>,
 }
 
-/// What is drawn.
+/// A drawn bar.
 #[derive(Clone, Debug)]
 pub(super) struct Bar {
     pub(super) start: f64,
     pub(super) end: f64,
     pub(super) kind: Kind,
-    /// For the bar itself, if there is room.
+    /// The label in the bar, if there is room.
     pub(super) name: String,
-    /// All that there is to say.
+    /// The complete description.
     pub(super) title: String,
 }
 
-/// Bars that do not overlap, below each other in a row.
+/// A line of bars that do not overlap; a row can have several.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) track: Track,
@@ -142,7 +142,7 @@ impl Rows {
     }
 }
 
-/// What there is to say of an event besides its name and times.
+/// The details of an event besides its name and times.
 fn detail(event: &Value) -> Box<str> {
     let mut words: Vec<String> = Vec::new();
     for (key, value) in event["args"].as_object().into_iter().flatten() {
@@ -172,7 +172,7 @@ fn detail(event: &Value) -> Box<str> {
     shorten(&words.join("\n"), DETAIL).into()
 }
 
-/// Each event in the first line whose last has ended, or the last line.
+/// Puts each event into the first line whose last event has ended, or into the last line.
 fn lines(mut events: Vec<Event>) -> Vec<Vec<Event>> {
     events.sort_by(|a, b| a.start.total_cmp(&b.start));
     let mut lines: Vec<Vec<Event>> = Vec::new();
@@ -193,11 +193,11 @@ fn lines(mut events: Vec<Event>) -> Vec<Vec<Event>> {
 pub(super) struct Sorted {
     /// When the first event begins.
     pub(super) begin: f64,
-    /// From then to the end of the last.
+    /// The time from then to the end of the last event.
     pub(super) span: f64,
     rows: Vec<(Track, Vec<Vec<Event>>)>,
     names: Vec<String>,
-    /// Those that are there.
+    /// The kinds that occur.
     pub(super) kinds: Vec<Kind>,
     pub(super) events: usize,
     /// Rows that are not drawn.
@@ -207,13 +207,14 @@ pub(super) struct Sorted {
 /// The bars of a picture.
 pub(super) struct Drawn {
     pub(super) rows: Vec<Row>,
-    /// Events that are drawn with others, and the time below which they are.
+    /// The number of events that are merged with others, and the duration below which they are.
     pub(super) merged: usize,
     pub(super) resolution: f64,
 }
 
 impl Sorted {
-    /// Merges what is shorter than `resolution` with neighbours as near as that: so coarsely that at most about `most` bars are left.
+    /// Merges events that are shorter than `resolution` with neighbours within that distance. The resolution is chosen so that at
+    /// most about `most` bars remain.
     pub(super) fn draw(&self, mut resolution: f64, most: usize) -> Drawn {
         let lines = || self.rows.iter().flat_map(|(_, lines)| lines);
         while lines().map(|line| groups(line, resolution).count()).sum::<usize>() > most
@@ -259,7 +260,7 @@ impl Sorted {
             let sum = names.entry(event.name).or_default();
             *sum = (sum.0 + 1, sum.1 + took);
         }
-        // What did not finish is what people look for.
+        // Unfinished work is what users look for.
         let longest = kinds.iter().max_by(|a, b| a.1.total_cmp(b.1)).map(|(kind, _)| *kind);
         let has_unfinished = kinds.contains_key(&Kind::Unfinished);
         let kind = if has_unfinished { Kind::Unfinished } else { longest.unwrap_or(Kind::Call) };

@@ -14,14 +14,14 @@ const LISTED: usize = 12;
 /// The heading of that list.
 pub(super) const HEADING: [&str; 4] = ["times", "total us", "each us", "work"];
 
-/// The row of an event, by its place among those of its kind.
+/// The row of an event, by its index among those of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Track {
     Thread(usize),
     Stream(usize),
 }
 
-/// A stream: handles are those of one process, and each context has default streams of its own.
+/// A stream: handles are unique only in a process, and each context has its own default streams.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Stream {
     process: u64,
@@ -38,17 +38,17 @@ pub(super) struct Summary {
     bytes: u64,
     /// Processes and the numbers of their threads, in the order in which they were first seen.
     threads: Vec<(u64, u64)>,
-    /// In the order in which they were first used.
+    /// Streams in the order of their first use.
     streams: Vec<Stream>,
     /// For each kernel or kind of copy: how often, and microseconds.
     work: BTreeMap<String, (usize, f64)>,
     unfinished: usize,
-    /// Work whose end was not seen yet, by its row and the moment of its call: what to write if it never is.
+    /// Work whose end was not observed yet, by its row and the time of its call: the event to write if it never is.
     begun: BTreeMap<(u64, u64), Value>,
 }
 
 impl Summary {
-    /// Counts an event, and finds its row. Rows get small numbers: viewers take no handles.
+    /// Counts an event, and finds its row. Rows get small numbers, because viewers do not accept handles.
     pub(super) fn add(&mut self, event: &mut Value) -> Track {
         self.events += 1;
         let handle = event["tid"].as_u64().unwrap_or(0);
@@ -74,7 +74,7 @@ impl Summary {
         event["args"]["device"] = device.into();
         event["args"]["context"] = format!("{context:#x}").into();
         event["args"]["stream"] = format!("{handle:#x}").into();
-        // The arguments still have the name that a driver knows.
+        // The arguments still contain the driver's name.
         if let Some(name) = event["name"].as_str().and_then(demangled) {
             event["name"] = name.into();
         }
@@ -88,7 +88,7 @@ impl Summary {
         Track::Stream(number)
     }
 
-    /// Keeps what a call put on a stream.
+    /// Records the work that a call submitted to a stream.
     fn begin(&mut self, call: &mut Value) {
         let Some(Value::Object(mut work)) = call.as_object_mut().and_then(|call| call.remove("work")) else {
             return;
@@ -102,7 +102,7 @@ impl Summary {
         self.begun.insert(moment(&call["ts"], track), event);
     }
 
-    /// Events for work that a program which was killed left behind: whether it ended is not known.
+    /// Events for work of a program that was killed: whether it ended is unknown.
     pub(super) fn left_behind(&mut self) -> Vec<(Track, Value)> {
         let events = std::mem::take(&mut self.begun).into_values();
         events.map(|mut event| (self.add(&mut event), event)).collect()
@@ -125,7 +125,7 @@ impl Summary {
         names
     }
 
-    /// What a row is called: with its process, device and context where there are several.
+    /// The name of a row, with its process, device and context if there are several.
     pub(super) fn name(&self, track: Track) -> String {
         let (process, mut name) = match track {
             Track::Thread(at) => {
@@ -143,7 +143,7 @@ impl Summary {
         name
     }
 
-    /// Processes that made calls: the times of each begin with its first call.
+    /// The number of processes that made calls: the times of each begin with its first call.
     pub(super) fn processes(&self) -> usize {
         distinct(self.threads.iter().map(|(process, _)| *process)).len()
     }
@@ -161,7 +161,7 @@ impl Summary {
         }
     }
 
-    /// What there is to say without a table: the numbers, and what is unusual.
+    /// The summary without a table: the numbers, and unusual facts.
     pub(super) fn facts(&self, ended: Ended) -> (String, Vec<String>) {
         let facts = format!(
             "{}, {} on {}, {} bytes copied, {:.1} ms waited",
@@ -184,7 +184,7 @@ impl Summary {
         (facts, more)
     }
 
-    /// The rows of the table: what took longest comes first.
+    /// The rows of the table, longest time first.
     pub(super) fn sums(&self) -> Vec<[String; 4]> {
         let row = |(name, (times, us)): &(&String, &(usize, f64))| {
             let each = us / *times as f64;
@@ -234,7 +234,7 @@ impl Summary {
     }
 }
 
-/// The place of something in a list, to whose end it comes if it is new.
+/// The index of an item in a list, to which it is appended if it is new.
 fn place<T: PartialEq>(list: &mut Vec<T>, one: T) -> usize {
     list.iter().position(|known| *known == one).unwrap_or_else(|| {
         list.push(one);
@@ -248,17 +248,17 @@ fn distinct(all: impl Iterator<Item = u64>) -> Vec<u64> {
     list
 }
 
-/// A number that the recorder says for this tool alone.
+/// Removes a number that the recorder writes only for this tool.
 fn taken(event: &mut Value, key: &str) -> u64 {
     event.as_object_mut().and_then(|event| event.remove(key)).and_then(|value| value.as_u64()).unwrap_or(0)
 }
 
-/// A call's time and row. Times are compared as they are written, and never computed with.
+/// A call's time and row. Times are compared bit for bit, without arithmetic.
 fn moment(time: &Value, track: u64) -> (u64, u64) {
     (time.as_f64().unwrap_or_default().to_bits(), track)
 }
 
-/// Handles 0 and 1 are the default streams, and the recorder gives that of each thread a number.
+/// Handles 0 and 1 are the default streams; the recorder numbers those of the threads.
 fn stream(id: u64) -> String {
     match id {
         0 | 1 => "default stream".into(),

@@ -1,4 +1,4 @@
-//! Pictures of events that no program made.
+//! Pictures of made-up events.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use serde_json::json;
@@ -9,7 +9,7 @@ use super::*;
 #[path = "../../tests/support/xml.rs"]
 mod xml;
 
-/// What was drawn of some events, as a picture and as a page.
+/// The drawings of some events, as a picture and as a page.
 struct Pictures {
     svg: String,
     html: String,
@@ -31,11 +31,11 @@ fn pictures(events: impl IntoIterator<Item = Value>) -> Pictures {
 }
 
 impl Pictures {
-    /// Bars of the picture of this class, after a look at whether it is XML.
+    /// The number of bars of this class in the picture, after a check that it is valid XML.
     fn bars(&self, class: &str) -> usize {
         let elements = xml::elements(&self.svg).unwrap();
         assert_eq!((elements[0], elements.contains(&"script")), ("svg", false));
-        // The page's own picture too, which ends before the script.
+        // The picture in the page too, which ends before the script.
         let start = self.html.find("<svg").unwrap();
         xml::elements(&self.html[start..self.html.find("</svg>\n</div>").unwrap() + 6]).unwrap();
         let of = |class: &str| self.svg.matches(&format!("<rect class=\"b {class}")).count();
@@ -130,7 +130,7 @@ fn names_are_no_markup() {
     }
     assert_eq!(drawn.html.matches("<script>").count(), 1);
     assert!(drawn.html.starts_with("<!DOCTYPE html>") && drawn.html.ends_with("</html>\n"));
-    // One file: the only address is the name of SVG's own elements.
+    // Self-contained: the only URL is the SVG namespace.
     let addresses = drawn.html.matches("http").count();
     assert_eq!(addresses, drawn.html.matches("http://www.w3.org/2000/svg").count());
 }

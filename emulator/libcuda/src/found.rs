@@ -62,8 +62,8 @@ unsafe fn hand_out_own(
         let symbol = cuda_emulator::found_symbol(name, version, flags);
         let own = symbol.map_or(std::ptr::null(), own_address);
         if !own.is_null() {
-            // SAFETY: the place that was just read, good for a write too, by duty 1. The export is the function of this
-            // symbol, which is what the driver had put there.
+            // SAFETY: the pointer that was just read through is also valid for a write, by duty 1. The export is the
+            // function for this symbol, as was the value that the driver had written.
             unsafe { *function = own.cast_mut() };
         }
     }

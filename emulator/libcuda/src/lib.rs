@@ -120,14 +120,15 @@ macro_rules! body {
         unsafe { found::get_proc_address($($argument),*) }
     };
     (same $target:ident $symbol:ident($($argument:ident),*)) => {
-        // SAFETY: the contract of the driver's function is this one's, which the caller keeps, as said at the export;
-        // the arguments are the caller's own, or for a NULL stream, in a per-thread form, `CU_STREAM_PER_THREAD`.
+        // SAFETY: this function has the contract of the driver's function, which the caller upholds, as stated at the
+        // export; the arguments are the caller's, except that a NULL stream is `CU_STREAM_PER_THREAD` in a per-thread
+        // form.
         unsafe { DRIVER.$target($($argument),*) }
     };
     (adapted $target:ident $symbol:ident($($argument:ident),*)) => {
-        // SAFETY: its contract is what NVIDIA says of this function, as its head has it, which the caller keeps, as
-        // said at the export; the arguments are the caller's own, or for a NULL stream, in a per-thread form,
-        // `CU_STREAM_PER_THREAD`; and all handles are of this one driver.
+        // SAFETY: its contract is NVIDIA's documentation of this function, as stated at its head, which the caller
+        // upholds, as stated at the export; the arguments are the caller's, except that a NULL stream is
+        // `CU_STREAM_PER_THREAD` in a per-thread form; and all handles belong to this one driver.
         unsafe { cuda_emulator::older_abi::$target(&DRIVER $(, $argument)*) }
     };
     (refused $target:ident $symbol:ident()) => {

@@ -100,8 +100,8 @@ impl<T> Out<T> {
         if self.0.is_null() {
             return Err(INVALID_ARGUMENT);
         }
-        // SAFETY: not null, so by N1, as the type says, aligned and valid for a write of a `T`, which is laid out as the header's type; by N3 nobody
-        // else touches it. What stood there is not dropped: it is C's.
+        // SAFETY: it is not null, so by N1 it is aligned and valid for a write of a `T`, which has the layout of the header's type; by N3
+        // nothing else accesses it. The previous value belongs to C and is not dropped.
         unsafe { self.0.write(value) };
         Ok(())
     }
@@ -293,7 +293,7 @@ functions! {
 }
 
 /// `nvmlErrorString`
-// SAFETY: as for `functions!`: the C function's name, parameter and result, and no other symbol has the name. The text is there for ever.
+// SAFETY: as for `functions!`: the C function's name, parameter and result, and no other symbol has the name. The text is there forever.
 #[unsafe(no_mangle)]
 extern "C" fn nvmlErrorString(code: u32) -> *const c_char {
     let text = match code {

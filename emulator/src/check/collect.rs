@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Checks, Finding, FindingKind};
 
-/// How many places are reported; findings at others are counted.
+/// The maximum number of reported places in the code; findings at other places are only counted.
 const MOST: usize = 100;
 
 type Sink = Box<dyn Fn(&Finding) + Send + Sync>;
@@ -16,14 +16,14 @@ type Sink = Box<dyn Fn(&Finding) + Send + Sync>;
 pub struct Findings {
     /// One per place in the code, in the order in which they were found.
     pub list: Vec<Finding>,
-    /// How many times something was found at places that are not in the list because it is full.
+    /// The number of findings at places that are not in the list because it is full.
     pub left_out: u64,
     /// Whether a launch accessed more memory than is checked for races (64 MiB, or 16 MiB where bytes are accessed
     /// individually).
     pub incomplete: bool,
 }
 
-/// What is checked, and what was found.
+/// The enabled checks and their findings.
 pub struct Checker {
     checks: Checks,
     sink: Option<Sink>,
@@ -41,22 +41,22 @@ impl Checker {
         Checker { sink: Some(Box::new(sink)), ..Checker::new(checks) }
     }
 
-    /// What was found so far.
+    /// The findings so far.
     pub(crate) fn peek(&self) -> Vec<Finding> {
         self.lock().list.clone()
     }
 
-    /// What is checked.
+    /// The enabled checks.
     pub fn checks(&self) -> Checks {
         self.checks
     }
 
-    /// What was found since the last call.
+    /// The findings since the last call.
     pub fn take(&self) -> Findings {
         std::mem::take(&mut *self.lock())
     }
 
-    /// Adds what a launch found.
+    /// Adds a finding of a launch.
     pub(crate) fn add(&self, finding: Finding) {
         let mut found = self.lock();
         if let Some(known) = found.list.iter_mut().find(|known| is_same_place(known, &finding)) {
@@ -72,7 +72,7 @@ impl Checker {
         }
     }
 
-    /// Some accesses of a launch were not looked at.
+    /// Records that some accesses of a launch were not checked.
     pub(crate) fn miss(&self) {
         self.lock().incomplete = true;
     }

@@ -1,4 +1,4 @@
-//! What was found, and how it is reported.
+//! Findings and their report.
 
 use std::fmt;
 
@@ -16,19 +16,19 @@ pub enum FindingKind {
     /// A thread arrives at the barrier of its cluster twice without waiting in between, or waits without having arrived.
     ClusterBarrier,
     /// Bytes or registers are used that an asynchronous instruction (`cp.async`, a bulk copy, `wgmma`) may still be
-    /// reading or writing: nothing orders the access behind its completion.
+    /// reading or writing: nothing orders the access after its completion.
     MissingWait,
     /// A bulk copy or `wgmma` reads what threads wrote to shared memory, without `fence.proxy.async` in between; or `wgmma` uses
     /// registers that were written after the last `wgmma.fence`.
     MissingFence,
-    /// A value decides something that it must not: of a register that was never written, or of a lane that takes no part in a shuffle. It is an
-    /// address, decides a branch or whether an access, a barrier, a call or a return happens, or is stored to global memory.
+    /// An undefined value is used: that of a register that was never written, or of a lane that does not participate in a shuffle. It is
+    /// used as an address, decides a branch or whether an access, a barrier, a call or a return happens, or is stored to global memory.
     UndefinedValue,
     /// The host copies memory that is entirely uninitialised. There is no kernel: [`Finding::kernel`] is the driver call.
     UninitialisedCopy,
     /// An access by an address that is computed from that of one variable or allocation leads into another one, or into another space.
     OutOfBounds,
-    /// A kernel writes to `__constant__` memory, which threads may read from caches that do not see it.
+    /// A kernel writes to `__constant__` memory, which threads may read through caches that do not see the write.
     ConstantWrite,
     /// `mbarrier.init` of an mbarrier that was not invalidated.
     LiveMbarrier,
@@ -36,7 +36,7 @@ pub enum FindingKind {
     Leak,
 }
 
-/// Where the bytes are.
+/// The state space of the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Space {
@@ -48,11 +48,11 @@ pub enum Space {
     Local,
 }
 
-/// What is accessed.
+/// The accessed bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Bytes {
-    /// Where the bytes are.
+    /// The state space of the bytes.
     pub space: Space,
     /// The address, as used by the later access.
     pub address: u64,
@@ -62,7 +62,7 @@ pub struct Bytes {
     pub place: String,
 }
 
-/// One thread: which one, and where in the code.
+/// A thread and its position in the code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Actor {
@@ -78,13 +78,13 @@ pub struct Actor {
     pub source: Option<(String, u32)>,
     /// The function that it is in, if not the kernel itself.
     pub function: Option<String>,
-    /// The kernel of its grid, if that is not the grid of the other access: one that led to it, or that was launched beside it, by
+    /// The kernel of its grid, if that is not the grid of the other access: an ancestor, or a grid that was launched beside it by
     /// a kernel.
     pub kernel: Option<String>,
 }
 
-/// A mistake of a kernel that a GPU does not report. There is one per place in the code, with the first threads that
-/// were seen there.
+/// A mistake of a kernel that a GPU does not report. There is one per place in the code, with the first threads for
+/// which it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
@@ -96,16 +96,17 @@ pub struct Finding {
     pub bytes: Option<Bytes>,
     /// The access that revealed it: for a race, the later one; for a barrier, the threads that arrived later.
     pub access: Actor,
-    /// The other access of a race; for a barrier, the other threads of the warp, or what one of them did that passed by.
+    /// The other access of a race; for a barrier, the other threads of the warp, or the instruction of one that passed
+    /// by.
     pub other: Option<Actor>,
-    /// What is missing, if that is known.
+    /// The missing instruction, if it is known.
     pub advice: Option<&'static str>,
-    /// How many times it was seen at this place.
+    /// The number of times it was found at this place.
     pub times: u64,
 }
 
 impl Finding {
-    /// A copy to the host, by a driver call or a node of a graph, of so many uninitialised bytes at an address.
+    /// A copy of that many uninitialised bytes at an address to the host, by a driver call or a graph node.
     pub(crate) fn of_copy(call: &str, address: u64, bytes: usize, place: String) -> Finding {
         let count = u32::try_from(bytes).unwrap_or(u32::MAX);
         let (block, thread) = ([0; 3], [0; 3]);

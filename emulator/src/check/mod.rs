@@ -9,8 +9,8 @@ mod finding;
 pub use collect::{Checker, Findings};
 pub use finding::{Actor, Bytes, Finding, FindingKind, Space};
 
-/// What launches are checked for besides faults. Where one of the first three is on, accesses are found that lead from one variable or allocation
-/// into another one, and writes to constant memory.
+/// What launches are checked for besides faults. If one of the first three is on, accesses that go from one variable or allocation into
+/// another are found too, and so are writes to constant memory.
 ///
 /// ```
 /// use cuda_emulator::Checks;
@@ -25,12 +25,12 @@ pub use finding::{Actor, Bytes, Finding, FindingKind, Space};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Checks {
-    /// Reads of uninitialised bytes: not written since they were allocated; undefined values of registers and shuffles; copies to the host of what
-    /// was never written (`init`).
+    /// Reads of uninitialised bytes, which were not written since they were allocated; undefined values of registers and shuffles; copies
+    /// of uninitialised bytes to the host (`init`).
     pub uninitialised: bool,
     /// Unordered accesses to the same bytes (`race`).
     pub races: bool,
-    /// Barriers that only part of a warp reaches, and mbarriers that are made twice (`barrier`).
+    /// Barriers that only part of a warp reaches, and mbarriers that are initialised twice (`barrier`).
     pub barriers: bool,
     /// Blocks that a kernel allocated with `malloc` and that were not freed before the context was destroyed (`leak`). Not among
     /// [`KERNELS`](Self::KERNELS), as programs may leave that to the context.

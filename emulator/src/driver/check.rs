@@ -1,4 +1,4 @@
-//! What kernels are checked for, chosen by the program or the environment.
+//! The checks of kernels, chosen by the program or the environment.
 
 use std::sync::{Arc, OnceLock};
 
@@ -66,7 +66,7 @@ pub fn forget_written(address: u64, bytes: u64) -> bool {
 pub fn allocate_at(address: u64, bytes: u64) -> bool {
     let is_window = |address| windows::inside_any(address);
     let Some(last) = address.checked_add(bytes).and_then(|end| end.checked_sub(1)) else { return false };
-    // The windows lie side by side: what begins below and ends above them has them in its middle.
+    // The windows are adjacent: a range that begins below and ends above them contains them.
     let covers = address < windows::SHARED && last > windows::SHARED;
     if is_window(address) || is_window(last) || covers {
         return false;
@@ -74,7 +74,7 @@ pub fn allocate_at(address: u64, bytes: u64) -> bool {
     state::get().is_some_and(|state| state.memory.allocate_at(address, bytes))
 }
 
-/// Who collects findings.
+/// The collector of findings.
 pub(super) fn checker(config: &Config) -> Option<Arc<Checker>> {
     let asked = ASKED.get().filter(|_| slot::current() == slot::PROCESS);
     let (checks, prints) = asked.map_or((config.checks, config.prints), |asked| (*asked, false));

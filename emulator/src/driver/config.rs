@@ -19,30 +19,31 @@ pub(super) struct Config {
     pub(super) memory: u64,
     /// Threads that run the blocks of a kernel: `CUDA_LAUNCH_EMULATOR_WORKERS`, or one for each core.
     pub(super) workers: usize,
-    /// What kernels are checked for: `CUDA_LAUNCH_EMULATOR_CHECK`, a list of `init` and `race`; nothing if it is unset.
+    /// What kernels are checked for: `CUDA_LAUNCH_EMULATOR_CHECK`, a list of `init`, `race`, `barrier`, `leak` and
+    /// `all`; nothing if it is unset.
     pub(super) checks: Checks,
     /// Where the coverage of device code is written when the process ends: `CUDA_LAUNCH_EMULATOR_COVERAGE`, a folder.
     pub(super) coverage: Option<PathBuf>,
-    /// Whether findings are printed besides being kept: where the variable asked for the checks.
+    /// Whether findings are printed as well as stored: if the variable requested the checks.
     pub(super) prints: bool,
-    /// How long a kernel may run: `CUDA_LAUNCH_EMULATOR_TIMEOUT`, in seconds; as long as it likes if it is unset.
+    /// How long a kernel may run: `CUDA_LAUNCH_EMULATOR_TIMEOUT`, in seconds; no limit if it is unset.
     pub(super) time_limit: Option<Duration>,
-    /// Whether kernels that run for long show how far they are: `CUDA_LAUNCH_EMULATOR_PROGRESS`, set to anything.
+    /// Whether long-running kernels show their progress: `CUDA_LAUNCH_EMULATOR_PROGRESS`, set to anything.
     pub(super) progress: bool,
     /// Under which orders launches are run again: `CUDA_LAUNCH_EMULATOR_SCHEDULES`, how many, and `CUDA_LAUNCH_EMULATOR_SEED`, the first seed.
     pub(super) schedules: Option<Schedules>,
-    /// Whether differences are printed besides being kept: where a variable asked for them.
+    /// Whether differences are printed as well as stored: if a variable requested them.
     pub(super) prints_differences: bool,
-    /// What `cuDriverGetVersion` tells; functions that came later are not there.
+    /// The version that `cuDriverGetVersion` returns; later functions are missing.
     pub(super) version: c_int,
     /// A variable is invalid without which a test would pass that should fail: `cuInit` fails.
     pub(super) is_invalid: bool,
 }
 
-/// CUDA 13.0, as driver 580: functions that came later are not there.
+/// CUDA 13.0, like driver 580: later functions are missing.
 pub(super) const DRIVER_VERSION: c_int = 13000;
 const GIB: u64 = 1 << 30;
-/// More devices than this are not played.
+/// The largest number of emulated devices.
 pub(super) const MOST_DEVICES: u32 = 8;
 
 impl Config {
@@ -51,7 +52,8 @@ impl Config {
         Config { time_limit: ASKED.get().copied().or(config.time_limit), ..config }
     }
 
-    /// With that many devices of that many bytes; the rest, and what is `None`, is what the environment asks for.
+    /// A configuration with this many devices, each with this many bytes of memory; everything else, and whatever is
+    /// `None`, comes from the environment.
     pub(super) fn of_devices(devices: Option<u32>, memory: Option<u64>) -> Config {
         let count = |text: &str| text.parse().ok().filter(|count| *count <= MOST_DEVICES);
         let variable_of_devices = |name| optional(name, "a number from 0 to 8", count);
@@ -87,7 +89,7 @@ impl Config {
     }
 }
 
-/// A number of orders, or a seed, which alone stands for its one order.
+/// The number of orders and the first seed; a seed alone selects a single order.
 fn schedules(is_invalid: &mut bool) -> Option<Schedules> {
     let count = required(SCHEDULES, |text| text.parse::<u32>().ok(), is_invalid);
     let seed = required(SEED, |text| text.parse::<u64>().ok(), is_invalid);

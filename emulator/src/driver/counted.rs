@@ -1,4 +1,4 @@
-//! Launches that are counted because the thread that makes them asked for it.
+//! Launches that are profiled because their thread requested it.
 
 use std::cell::RefCell;
 use std::error::Error;
@@ -10,11 +10,11 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use super::state::lock;
 use crate::profile::{KernelProfile, Profiler};
 
-/// How many calls of [`profile`] are under way: as long as there are none, launches look no further.
+/// The number of calls of [`profile`] in progress: if it is zero, launches need no further check.
 static CALLS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// Who counts what this thread launches.
+    /// The scope that counts this thread's launches.
     static HERE: RefCell<Option<Arc<Scope>>> = const { RefCell::new(None) };
 }
 
@@ -22,7 +22,7 @@ thread_local! {
 #[derive(Default)]
 struct Scope {
     profiler: Profiler,
-    /// Work that was given to streams and is not done.
+    /// The amount of submitted work that is not done.
     open: Mutex<usize>,
     done: Condvar,
 }
@@ -52,18 +52,18 @@ impl Drop for Counted {
     }
 }
 
-/// Who counts what this thread launches now, if anybody does.
+/// The profiler of this thread's launches, if there is one.
 pub(super) fn counted() -> Option<Counted> {
     if CALLS.load(Ordering::Relaxed) == 0 {
         return None;
     }
-    // A thread that ends may still give work: nobody counts that.
+    // A thread that ends may still submit work, which is not counted.
     let scope = HERE.try_with(|here| here.borrow().clone()).ok().flatten()?;
     *lock(&scope.open) += 1;
     Some(Counted(scope))
 }
 
-/// What this thread launches is counted by that scope, until this is dropped.
+/// Makes that scope count this thread's launches until this is dropped.
 struct Entered(Option<Arc<Scope>>);
 
 impl Entered {
@@ -113,7 +113,7 @@ impl Drop for Entered {
 /// # let mut launch = || unsafe { cuda.cuLaunchKernel(fill, 1, 1, 1, 32, 1, 1, 0, null_mut(), parameters.as_mut_ptr(), null_mut()) };
 /// let (code, kernels) = profile(|| launch())?;
 /// assert_eq!(code.0, 0);
-/// // Each thread writes into a sector of its own, where four would do.
+/// // Each thread writes to a separate sector, although four sectors would suffice.
 /// let total = kernels[0].total();
 /// assert_eq!((total.global_sectors, total.global_sectors_ideal), (32, 4));
 /// let lines = kernels[0].lines();

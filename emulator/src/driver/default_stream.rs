@@ -6,7 +6,7 @@ thread_local! {
     static OWN: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Puts back what NULL meant before, also where a panic passes.
+/// Restores the previous meaning of NULL, also during unwinding.
 struct Before(bool);
 
 impl Drop for Before {
@@ -25,7 +25,7 @@ pub fn on_own_stream<T>(call: impl FnOnce() -> T) -> T {
     meaning(true, call)
 }
 
-/// Runs a function of the program's, for whose calls NULL is again what their symbols say.
+/// Runs a callback of the program, in whose calls NULL has the meaning of their symbols again.
 pub(super) fn on_no_stream<T>(call: impl FnOnce() -> T) -> T {
     meaning(false, call)
 }

@@ -3,39 +3,40 @@
 //! This file turns the pointers that a program passes into [`Out`], [`In`], [`Text`], [`Buffer`] and [`Untyped`], so that most of the
 //! driver is safe code.
 //!
-//! # What callers of the C functions promise
+//! # Duties of callers of the C functions
 //!
-//! They promise what NVIDIA's documentation of the function demands. Comments in this folder cite it by these names, for the arguments of
-//! a call and for the pointers in structures and arrays that it passes alike:
+//! Callers must meet the requirements in NVIDIA's documentation of the function. Comments in this folder cite them by these names, both
+//! for the arguments of a call and for the pointers in structures and arrays that it passes:
 //!
-//! - **C1, places.** A pointer is null, or aligned for the type that the header gives it and, in one allocation, valid for what the
-//!   function does there: reads of an input, writes of a result, both of what it is documented to change. It is good for one value;
-//!   where a count or a size is passed for it, for that many elements or bytes, so for at most `isize::MAX` bytes. The pointer whose
-//!   number is passed as the address of host memory (a `CUdeviceptr` can be one) was exposed.
-//! - **C2, values.** What an input points to is set: of a structure all that is not padding and in no union, of a union the member that
-//!   the type, id or operation beside it names. Members that nobody is told to set (`pad`, `alias`, the number of a location that has
-//!   none) are not read. Those that are ignored beside others (the array of a copy from memory) are read with their structure: a Rust
-//!   program has set them, and what a C program left unset is some number to a library that it loads.
-//! - **C3, untyped places.** A `void *` for the value of an attribute or option goes to the type that the documentation gives that
-//!   attribute or option, aligned; with a size beside it, to that many bytes.
-//! - **C4, alone.** Until the memory is given back (C5) nothing else writes what the function reads, nor touches what it writes. Results
-//!   overlap neither each other nor inputs (but two host ranges of one copy may), nor memory of this driver's own.
-//! - **C5, how long.** All this holds until the call returns. It holds longer for registered memory (until it is unregistered or its
-//!   context destroyed, and work given before is done), for pinned, managed and registered host memory that an asynchronous copy names
-//!   (until the copy is done), for host memory that a node of a graph names (whenever a launch of the graph runs), and for what the
-//!   options of a link point to, of `cuLinkCreate` alone (until the link is destroyed).
-//! - **C6, texts.** A `char` pointer that comes without a size is null or goes to bytes that end with a NUL.
-//! - **C7, functions.** A function pointer is null or goes to a function of the declared type, which may be called with the data passed
-//!   beside it: from any thread, as often as documented, until the documented end. It returns, and does not unwind.
+//! - **C1, places.** A pointer is null, or aligned for its type in the header and, within one allocation, valid for the accesses of
+//!   the function: reads of an input, writes of an output, both for memory that it is documented to change. It is valid for one
+//!   value or, if a count or a size is passed for it, for that many elements or bytes, so for at most `isize::MAX` bytes. If the
+//!   number of a pointer is passed as the address of host memory (a `CUdeviceptr` can be one), its provenance was exposed.
+//! - **C2, values.** The memory that an input points to is initialised: of a structure everything except padding and unions, of a union
+//!   the member that the type, id or operation beside it selects. Members that need not be set by the documentation (`pad`, `alias`,
+//!   the number of a location that has none) are not read. Members that are ignored depending on others (the array of a copy from
+//!   memory) are read with their structure: a Rust program has initialised them, and a member that a C program has not set is some
+//!   number for a library that it loads.
+//! - **C3, untyped places.** A `void *` for the value of an attribute or option points to the documented type of that attribute or
+//!   option, aligned; with a size beside it, to that many bytes.
+//! - **C4, exclusivity.** For the duration in C5, no other code writes memory that the function reads, or accesses memory that it
+//!   writes. Outputs overlap neither each other nor inputs (but two host ranges of one copy may), nor memory of this driver.
+//! - **C5, duration.** All this holds until the call returns. It holds longer for registered memory (until it is unregistered or its
+//!   context is destroyed, and earlier work is done), for pinned, managed and registered host memory of an asynchronous copy (until
+//!   the copy is done), for host memory of a graph node (whenever a launch of the graph runs), and for memory that the options of
+//!   `cuLinkCreate` point to (until the link is destroyed).
+//! - **C6, texts.** A `char` pointer without a size is null or points to bytes that end with a NUL.
+//! - **C7, functions.** A function pointer is null or points to a function of the declared type, which may be called with the data
+//!   passed beside it: from any thread, as often as documented, until the documented end. It returns, and does not unwind.
 //! - **C8, packets.** A launch's `kernelParams` is null or has a pointer for each parameter of the kernel, each to as many bytes as the
 //!   parameter has; some may be padding. `extra` is null or a list of keys, each but the last with a value, that ends with
-//!   `CU_LAUNCH_PARAM_END`; the buffer and its size are as C1 says. Neither needs alignment for the parameters' types.
+//!   `CU_LAUNCH_PARAM_END`; C1 holds for the buffer and its size. Neither needs alignment for the parameters' types.
 //!
-//! Handles need no promise: they are looked up in tables, and never followed.
+//! There is no duty for handles: they are looked up in tables, and never dereferenced.
 //!
-//! Functions of this folder that take raw pointers, or structures with pointers, beside a [`Call`] are called with what the program passed
-//! in that call, or with the driver's own values of which the same is true. Only [`call`] makes a [`Call`], around a body of
-//! [`entries!`], and nobody outside this folder can call them.
+//! Functions of this folder that take raw pointers, or structures with pointers, beside a [`Call`] are called with the arguments of the
+//! program in that call, or with values of the driver for which the same holds. Only [`call`] creates a [`Call`], around a body of
+//! [`entries!`], and code outside of this folder cannot call them.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::CUresult;
@@ -46,10 +47,10 @@ use std::path::Path;
 
 use super::state::{self, Call};
 
-/// What a function of the driver answers.
+/// The result of a driver function.
 pub(super) type Outcome<T = ()> = Result<T, CUresult>;
 
-/// `CUDA_ERROR_INVALID_VALUE`, the answer to most mistakes.
+/// `CUDA_ERROR_INVALID_VALUE`, the result for most mistakes.
 pub(super) const INVALID_VALUE: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 /// `CUDA_ERROR_INVALID_HANDLE`
 pub(super) const INVALID_HANDLE: CUresult = CUresult::CUDA_ERROR_INVALID_HANDLE;
@@ -57,10 +58,10 @@ pub(super) const INVALID_HANDLE: CUresult = CUresult::CUDA_ERROR_INVALID_HANDLE;
 pub(super) const INVALID_CONTEXT: CUresult = CUresult::CUDA_ERROR_INVALID_CONTEXT;
 /// `CUDA_ERROR_NOT_SUPPORTED`
 pub(super) const NOT_SUPPORTED: CUresult = CUresult::CUDA_ERROR_NOT_SUPPORTED;
-/// Most elements of an array that a program passes or has filled.
+/// The maximum number of elements of an array that a program passes or requests.
 const MOST_ELEMENTS: usize = 1 << 24;
 
-/// Refuses a number of elements that no program has: one that was never set, or a negative one.
+/// Refuses an implausible number of elements, such as an uninitialised or negative one.
 pub(super) fn believable(count: usize) -> Outcome<usize> {
     if count <= MOST_ELEMENTS { Ok(count) } else { Err(INVALID_VALUE) }
 }
@@ -79,7 +80,8 @@ pub(super) enum Rule {
     Always,
 }
 
-/// Runs the body of a driver function: the one place where C calls arrive. It is compiled once, not for each function.
+/// Runs the body of a driver function: the only place where C calls arrive. It is compiled once, not for each
+/// function.
 pub(super) fn call(name: &'static str, rule: Rule, body: &mut dyn FnMut(&Call) -> Outcome) -> CUresult {
     let guarded = || {
         let call = match rule {
@@ -91,7 +93,7 @@ pub(super) fn call(name: &'static str, rule: Rule, body: &mut dyn FnMut(&Call) -
         }
         body(&call)
     };
-    // A panic is a bug of the emulator. Unwinding into C would end the process; locks are taken over as they are.
+    // A panic is a bug of the emulator. Unwinding into C would end the process; poisoned locks are used as they are.
     match catch_unwind(AssertUnwindSafe(guarded)) {
         Ok(Ok(())) => CUresult::CUDA_SUCCESS,
         Ok(Err(code)) => {
@@ -113,7 +115,7 @@ pub(super) fn call(name: &'static str, rule: Rule, body: &mut dyn FnMut(&Call) -
 ///
 /// # Safety
 ///
-/// Of the C functions: the caller keeps C1 to C8, as far as they concern the function's arguments (the head of this file has them).
+/// For the C functions: the caller upholds C1 to C8 (the head of this file), as far as they concern the function's arguments.
 macro_rules! entries {
     ($($name:ident($($argument:ident: $type:ty),* $(,)?) $([$rule:ident])? = $body:ident$(::<$choice:literal>)?;)*) => {
         /// The address of one of this family's functions; null for other names.
@@ -134,8 +136,8 @@ macro_rules! entries {
                     stringify!($name),
                     $crate::driver::entry::rule!($($rule)?),
                     &mut |call| {
-                        // SAFETY: 1: the argument is the caller's, who keeps C1 to C6 for it until this returns, and the body returns before.
-                        // What a body takes for longer, the values of a link's options, the caller keeps for longer, by C5.
+                        // SAFETY: 1: the argument comes from the caller, who upholds C1 to C6 for it until this returns, which is after the
+                        // body has returned. Values that a body keeps for longer, those of a link's options, are valid for longer by C5.
                         self::$body$(::<$choice>)?(call, $(unsafe { $crate::driver::entry::FromC::from_c($argument) }),*)
                     },
                 )
@@ -165,7 +167,7 @@ pub(super) trait FromC<T> {
     ///
     /// # Safety
     ///
-    /// 1. For the lifetime of the result, a pointer is as C1 to C6 at the head of this file say.
+    /// 1. For the lifetime of the result, C1 to C6 at the head of this file hold for a pointer.
     unsafe fn from_c(argument: T) -> Self;
 }
 
@@ -175,10 +177,10 @@ impl<T> FromC<T> for T {
     }
 }
 
-/// Where a result goes; may be null.
+/// A pointer to an output; may be null.
 ///
 /// Not null, it is aligned, valid for writes of a `T`, or of the array that the function documents (for reads, too, of what it is documented
-/// to change), and nobody else touches it for `'call`: made of a C argument by C1 and C4, or of a mutable reference.
+/// to change), and no other code accesses it for `'call`: it comes from a C argument, by C1 and C4, or from a mutable reference.
 pub(super) struct Out<'call, T>(*mut T, PhantomData<&'call mut T>);
 
 impl<T> FromC<*mut T> for Out<'_, T> {
@@ -188,17 +190,17 @@ impl<T> FromC<*mut T> for Out<'_, T> {
 }
 
 impl<'call, T> Out<'call, T> {
-    /// No place: the result is not wanted.
+    /// Null: the result is not requested.
     pub(super) fn none() -> Self {
         Out(std::ptr::null_mut(), PhantomData)
     }
 
-    /// A place of the driver's own.
+    /// An output of the driver itself.
     pub(super) fn to(place: &'call mut T) -> Self {
         Out(place, PhantomData)
     }
 
-    /// Answers `CUDA_ERROR_INVALID_VALUE` where the pointer is null.
+    /// Returns `CUDA_ERROR_INVALID_VALUE` if the pointer is null.
     pub(super) fn required(self) -> Outcome<Place<'call, T>> {
         if self.0.is_null() { Err(INVALID_VALUE) } else { Ok(Place(self)) }
     }
@@ -211,28 +213,30 @@ impl<'call, T> Out<'call, T> {
     /// Writes the result, if it is wanted.
     pub(super) fn set(&self, value: T) {
         if !self.0.is_null() {
-            // SAFETY: not null, so aligned, valid for a write and nobody else's, as the type says. What stood there is not dropped: it is C's.
+            // SAFETY: not null, so aligned, valid for a write and not used by other code (the type's documentation). The old value is not
+            // dropped, because it belongs to C.
             unsafe { self.0.write(value) }
         }
     }
 
-    /// What stands there now; `None` for null. For arguments that the caller sets and the function changes.
+    /// The current value; `None` for null. For arguments that the caller sets and the function changes.
     pub(super) fn get(&self) -> Option<T>
     where
         T: Copy,
     {
-        // SAFETY: not null, so aligned, valid for a read, as this is called for what a function is documented to change, and nobody else's, as the
-        // type says; set by C2, or a place of the driver's own.
+        // SAFETY: not null, so aligned, valid for a read, because this is called for arguments that a function is documented to change, and
+        // not used by other code (the type's documentation); initialised by C2, or an output of the driver itself.
         (!self.0.is_null()).then(|| unsafe { self.0.read() })
     }
 
-    /// Where the element at `index` of an array stands.
+    /// The element at `index` of an array.
     ///
     /// # Safety
     ///
-    /// 1. It is not null, and an array that has this element. No other `Out` that is used is of the same element.
+    /// 1. It is not null, and an array that has this element. No other `Out` for the same element is in use.
     pub(super) unsafe fn element(&self, index: usize) -> Out<'call, T> {
-        // SAFETY: inside the array, so of one allocation with its start: duty 1. The element is as the type says, since the array is.
+        // SAFETY: inside the array, so in one allocation with its start: duty 1. The type's invariant holds for the element because
+        // it holds for the array.
         Out(unsafe { self.0.add(index) }, PhantomData)
     }
 
@@ -248,13 +252,13 @@ impl<'call, T> Out<'call, T> {
         if values.is_empty() {
             return;
         }
-        // SAFETY: the array has that many elements, duty 1, aligned, valid for writes and nobody else's, as the type says: so it does not
-        // overlap `values`, which a reference of the driver's has.
+        // SAFETY: the array has that many elements, duty 1, which are aligned, valid for writes and not used by other code (the type's
+        // documentation), so it does not overlap `values`, which is a reference of the driver.
         unsafe { self.0.copy_from_nonoverlapping(values.as_ptr(), values.len()) }
     }
 }
 
-/// Where a result goes; not null.
+/// A pointer to an output; not null.
 pub(super) struct Place<'call, T>(Out<'call, T>);
 
 impl<T> Place<'_, T> {
@@ -266,8 +270,8 @@ impl<T> Place<'_, T> {
 
 /// A structure or value passed by pointer; may be null.
 ///
-/// Not null, it is aligned, valid for reads of a `T`, or of the array that the function documents, set, and written by nothing else for `'call`:
-/// made of a C argument by C1, C2 and C4, or of a reference.
+/// Not null, it is aligned, valid for reads of a `T`, or of the array that the function documents, initialised, and not written by other
+/// code for `'call`: it comes from a C argument, by C1, C2 and C4, or from a reference.
 pub(super) struct In<'call, T>(*const T, PhantomData<&'call T>);
 
 impl<T> FromC<*const T> for In<'_, T> {
@@ -288,12 +292,12 @@ impl<'call, T> In<'call, T> {
         In(std::ptr::null(), PhantomData)
     }
 
-    /// One of the driver's own.
+    /// An input of the driver itself.
     pub(super) fn of(value: &'call T) -> Self {
         In(value, PhantomData)
     }
 
-    /// Where it stands.
+    /// Its address.
     pub(super) fn address(&self) -> *const T {
         self.0
     }
@@ -305,23 +309,25 @@ impl<'call, T> In<'call, T> {
 }
 
 impl<'call, T: Copy> In<'call, T> {
-    /// Where the element at `index` of an array stands.
+    /// The element at `index` of an array.
     ///
     /// # Safety
     ///
     /// 1. It is not null, and an array that has this element.
     pub(super) unsafe fn element(&self, index: usize) -> In<'call, T> {
-        // SAFETY: inside the array, so of one allocation with its start: duty 1. The element is as the type says, since the array is.
+        // SAFETY: inside the array, so in one allocation with its start: duty 1. The type's invariant holds for the element because
+        // it holds for the array.
         In(unsafe { self.0.add(index) }, PhantomData)
     }
 
-    /// The value; `CUDA_ERROR_INVALID_VALUE` where the pointer is null.
+    /// The value; `CUDA_ERROR_INVALID_VALUE` if the pointer is null.
     pub(super) fn read(&self) -> Outcome<T> {
-        // SAFETY: not null, so aligned, valid for a read, set and written by nothing else, as the type says.
+        // SAFETY: not null, so aligned, valid for a read, initialised and not written by other code (the type's
+        // documentation).
         if self.0.is_null() { Err(INVALID_VALUE) } else { Ok(unsafe { self.0.read() }) }
     }
 
-    /// `count` values; `CUDA_ERROR_INVALID_VALUE` for null, unless none is asked for.
+    /// `count` values; `CUDA_ERROR_INVALID_VALUE` for null, unless `count` is 0.
     ///
     /// # Safety
     ///
@@ -330,20 +336,21 @@ impl<'call, T: Copy> In<'call, T> {
         match (believable(count)?, self.0.is_null()) {
             (0, _) => Ok(Vec::new()),
             (_, true) => Err(INVALID_VALUE),
-            // SAFETY: not null, and below `count`, so inside the array: duty 1. Each element is aligned, valid for a read, set and written by
-            // nobody, as the type says.
+            // SAFETY: not null, and below `count`, so inside the array: duty 1. Each element is aligned, valid for a read, initialised and
+            // not written (the type's documentation).
             (_, false) => Ok((0..count).map(|index| unsafe { self.0.add(index).read() }).collect()),
         }
     }
 }
 
-/// A C string; may be null. The bytes up to its NUL are there, and written by nothing else, for `'call`: it is made of a C argument by C4 and C6.
+/// A C string; may be null. The bytes up to its NUL are valid, and not written by other code, for `'call`: it comes from a C argument, by
+/// C4 and C6.
 pub(super) struct Text<'call>(Option<&'call CStr>);
 
 impl FromC<*const c_char> for Text<'_> {
     unsafe fn from_c(argument: *const c_char) -> Self {
-        // SAFETY: not null, so by C6, which duty 1 extends over `'call`, all bytes up to a NUL are valid for reads, of one allocation; by C4
-        // nothing writes them meanwhile.
+        // SAFETY: not null, so by C6, which duty 1 extends over `'call`, all bytes up to a NUL are valid for reads, in one allocation; by
+        // C4 they are not written meanwhile.
         Text((!argument.is_null()).then(|| unsafe { CStr::from_ptr(argument) }))
     }
 }
@@ -354,7 +361,7 @@ impl<'call> Text<'call> {
         self.0.and_then(|text| text.to_str().ok()).ok_or(INVALID_VALUE)
     }
 
-    /// A file's name, which must not be empty: any bytes, where the system's names are that.
+    /// A file's name, which must not be empty: any bytes, on systems whose file names are bytes.
     pub(super) fn path(self) -> Outcome<&'call Path> {
         let text = self.0.filter(|text| !text.is_empty()).ok_or(INVALID_VALUE)?;
         #[cfg(unix)]
@@ -370,8 +377,8 @@ impl<'call> Text<'call> {
     }
 }
 
-/// A buffer of characters, whose size another argument tells; may be null. Not null, it is valid for writes of that many bytes, and nobody
-/// else touches it, for `'call`: it is made of a C argument by C1 and C4.
+/// A buffer of characters, whose size is another argument; may be null. If not null, it is valid for writes of that many bytes, and not
+/// accessed by other code, for `'call`: it comes from a C argument, by C1 and C4.
 pub(super) struct Buffer<'call>(*mut c_char, PhantomData<&'call mut c_char>);
 
 impl FromC<*mut c_char> for Buffer<'_> {
@@ -394,8 +401,8 @@ impl Buffer<'_> {
     pub(super) unsafe fn write(&self, text: &[u8], size: usize) {
         let Some(room) = size.checked_sub(1).filter(|_| !self.0.is_null()) else { return };
         let part = text.get(..room).unwrap_or(text);
-        // SAFETY: not null, and `part` has at most `size - 1` bytes: with the NUL it fits, by duty 1, where nobody else is, as the type says: so
-        // it does not overlap `part`, which a reference of the driver's has. Bytes need no alignment.
+        // SAFETY: not null, and `part` has at most `size - 1` bytes: with the NUL it fits, by duty 1. The buffer is not accessed by other
+        // code (the type's documentation), so it does not overlap `part`, which is a reference of the driver. Bytes need no alignment.
         unsafe {
             self.0.cast::<u8>().copy_from_nonoverlapping(part.as_ptr(), part.len());
             self.0.cast::<u8>().add(part.len()).write(0);
@@ -403,9 +410,9 @@ impl Buffer<'_> {
     }
 }
 
-/// Where a value goes, or stands, whose type another argument names; may be null. Not null, it is aligned for a value of that type, valid for
-/// a write of it, or a read where the function is documented to take it, and nobody else touches it, for `'call`: it is made of a C argument
-/// by C1, C3 and C4.
+/// A pointer to an output or input whose type another argument determines; may be null. If not null, it is aligned for a value of that
+/// type, valid for a write of it, or for a read if the function is documented to read it, and not accessed by other code, for `'call`: it
+/// comes from a C argument, by C1, C3 and C4.
 pub(super) struct Untyped<'call>(*mut c_void, PhantomData<&'call mut c_void>);
 
 impl FromC<*mut c_void> for Untyped<'_> {
@@ -415,7 +422,7 @@ impl FromC<*mut c_void> for Untyped<'_> {
 }
 
 impl Untyped<'_> {
-    /// Answers `CUDA_ERROR_INVALID_VALUE` where the pointer is null.
+    /// Returns `CUDA_ERROR_INVALID_VALUE` if the pointer is null.
     pub(super) fn required(self) -> Outcome<Self> {
         if self.0.is_null() { Err(INVALID_VALUE) } else { Ok(self) }
     }
@@ -424,9 +431,10 @@ impl Untyped<'_> {
     ///
     /// # Safety
     ///
-    /// 1. It is not null, and `T` has the size and alignment of the type that the other argument names.
+    /// 1. It is not null, and `T` has the size and alignment of the type that the other argument determines.
     pub(super) unsafe fn write<T>(&self, value: T) {
-        // SAFETY: not null, and as the type says aligned and valid for a write of a value like `T`, duty 1, where nobody else is.
+        // SAFETY: not null, so by the type's documentation and duty 1 it is aligned and valid for a write of a `T`, and not
+        // accessed by other code.
         unsafe { self.0.cast::<T>().write(value) }
     }
 
@@ -434,9 +442,10 @@ impl Untyped<'_> {
     ///
     /// # Safety
     ///
-    /// 1. It is not null, and what goes there is an array of values with the size and alignment of `T` that has this one.
+    /// 1. It is not null, and points to an array of values with the size and alignment of `T` that has this element.
     pub(super) unsafe fn write_at<T>(&self, index: usize, value: T) {
-        // SAFETY: the element at `index` is inside the array, duty 1, and like it aligned, valid for writes and nobody else's.
+        // SAFETY: the element at `index` is inside the array, duty 1, and like the array aligned, valid for writes and not
+        // accessed by other code.
         unsafe { self.0.cast::<T>().add(index).write(value) }
     }
 
@@ -444,9 +453,10 @@ impl Untyped<'_> {
     ///
     /// # Safety
     ///
-    /// 1. It is not null, and a set `T` stands there.
+    /// 1. It is not null, and points to an initialised `T`.
     pub(super) unsafe fn read<T: Copy>(&self) -> T {
-        // SAFETY: not null, and as the type says aligned and valid for a read of a `T` that is set, duty 1, and that nothing else writes.
+        // SAFETY: not null, so by the type's documentation and duty 1 it is aligned and valid for a read of an initialised `T`, which is
+        // not written by other code.
         unsafe { self.0.cast::<T>().read() }
     }
 }

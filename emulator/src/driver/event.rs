@@ -85,7 +85,7 @@ fn query(call: &Call, event: CUevent) -> Outcome {
     if ready { Ok(()) } else { Err(CUresult::CUDA_ERROR_NOT_READY) }
 }
 
-/// What is said about a record that another process made.
+/// The result for an event that another process has recorded.
 fn answer(call: &Call, look: Look) -> Outcome {
     call.healthy()?;
     match look {
@@ -108,7 +108,7 @@ fn synchronize(call: &Call, event: CUevent) -> Outcome {
     }
     if let Some(point) = event.recorded() {
         if in_callback() && !point.is_done() {
-            // What it waits for may be waiting for this callback.
+            // The awaited work may be waiting for this callback.
             return Err(CUresult::CUDA_ERROR_NOT_PERMITTED);
         }
         point.wait_at_work();
@@ -129,7 +129,7 @@ fn elapsed_time(call: &Call, milliseconds: Out<f32>, start: CUevent, end: CUeven
         return Err(INVALID_HANDLE);
     }
     let (Some(start), Some(end)) = (start.recorded(), end.recorded()) else { return Err(INVALID_HANDLE) };
-    // Driver 580 answers so for a null pointer too.
+    // Driver 580 returns this for a null pointer, too.
     let place = milliseconds.required().map_err(|_| INVALID_HANDLE)?;
     let (Some(start), Some(end)) = (start.at(), end.at()) else { return Err(CUresult::CUDA_ERROR_NOT_READY) };
     // The sign tells which came first.

@@ -1,7 +1,8 @@
-//! What a driver exports beside the functions of the table: older ABIs, and the forms whose NULL stream is the thread's own.
+//! Exports of a driver besides the functions of the table: older ABIs, and the variants whose NULL stream is the thread's
+//! own.
 //!
-//! Relies on: the callers of a symbol promise what callers of the function that it stands for do (C1 to C8 in `entry`). A row of
-//! `for_each_export!` has the symbol's parameters in the header, and the function that is called for it has the same.
+//! Relies on: the callers of a symbol uphold the duties for the function that it stands for (C1 to C8 in `entry`). A row of
+//! `for_each_export!` has the symbol's parameters in the header, and the function that is called for it has the same parameters.
 
 use cuda_driver_sys::{CUresult, FUNCTIONS};
 use std::ffi::c_void;
@@ -12,7 +13,7 @@ use super::{default_stream, older_abi, state, unimplemented};
 /// A symbol of a driver's library.
 pub(super) struct Export {
     symbol: &'static str,
-    /// What programs ask `cuGetProcAddress` for.
+    /// The name for `cuGetProcAddress`.
     name: &'static str,
     since: u32,
     /// Its NULL stream is the thread's own.
@@ -27,7 +28,7 @@ impl Export {
         self.symbol
     }
 
-    /// Its name in the table; its symbol where the table does not have it.
+    /// Its name in the table; its symbol if the table does not have it.
     pub(super) fn in_table(&self) -> &'static str {
         self.same.unwrap_or(self.symbol)
     }
@@ -46,7 +47,7 @@ macro_rules! exports {
             same: same!($default $how $target),
         },)*];
 
-        /// The function behind a symbol, whenever it came.
+        /// The function of a symbol, whatever its version.
         fn any_address(symbol: &str) -> *const c_void {
             match symbol {
                 $(stringify!($symbol) => form_address!($default $how $target $symbol),)*
@@ -72,29 +73,30 @@ macro_rules! form {
     (per_thread same $target:ident $symbol:ident($($argument:ident: $type:ty),*)) => {
         #[allow(unsafe_code, non_snake_case, clippy::too_many_arguments, reason = "a C function")]
         unsafe extern "C" fn $symbol($($argument: $type),*) -> CUresult {
-            // SAFETY: the caller's own arguments, in their order and for as long; what it promises, as the head of this file says, is what the
-            // other function asks: the two differ in what NULL means as a stream.
+            // SAFETY: the caller's own arguments, in the same order and for the same duration. The caller upholds the duties of the other
+            // function (the head of this file), because the two differ only in the meaning of NULL as a stream.
             default_stream::on_own_stream(|| unsafe { driver().$target($($argument),*) })
         }
     };
     (legacy adapted $target:ident $symbol:ident($($argument:ident: $type:ty),*)) => {
         #[allow(unsafe_code, non_snake_case, reason = "a C function")]
         unsafe extern "C" fn $symbol($($argument: $type),*) -> CUresult {
-            // SAFETY: the caller's own arguments, in their order and for as long: what it promises, as the head of this file says, is what the
-            // older form asks.
+            // SAFETY: the caller's own arguments, in the same order and for the same duration. The caller upholds the duties of the older
+            // form (the head of this file).
             unsafe { older_abi::$target(&driver() $(, $argument)*) }
         }
     };
     (per_thread adapted $target:ident $symbol:ident($($argument:ident: $type:ty),*)) => {
         #[allow(unsafe_code, non_snake_case, reason = "a C function")]
         unsafe extern "C" fn $symbol($($argument: $type),*) -> CUresult {
-            // SAFETY: the caller's own arguments, in their order and for as long: what it promises, as the head of this file says, is what the
-            // older form asks.
+            // SAFETY: the caller's own arguments, in the same order and for the same duration. The caller upholds the duties of the older
+            // form (the head of this file).
             default_stream::on_own_stream(|| unsafe { older_abi::$target(&driver() $(, $argument)*) })
         }
     };
     ($default:ident refused $target:ident $symbol:ident()) => {
-        // It has no parameters: in the calling conventions of C the caller removes its own arguments, which nothing reads.
+        // It has no parameters: in the calling conventions of C the caller removes its own arguments, and this function
+        // ignores them.
         #[allow(non_snake_case, reason = "a C function")]
         extern "C" fn $symbol() -> CUresult {
             unimplemented::refuse_export(stringify!($symbol), stringify!($target))
@@ -129,15 +131,15 @@ pub fn symbol_address(symbol: &str) -> *const c_void {
     }
 }
 
-/// Whether the driver that is emulated has it.
+/// Whether the emulated driver has it.
 fn is_there(export: &Export) -> bool {
     export.since <= state::version() as u32
 }
 
-/// What a driver finds for a name.
+/// The result of a lookup.
 pub(super) enum Found {
     Symbol(&'static Export),
-    /// Programs of that version cannot know it.
+    /// It was introduced after the program's version.
     Later,
     Nothing,
 }

@@ -1,4 +1,4 @@
-//! What a kernel's fault leaves behind: from then on every function that touches a context answers with its code.
+//! The state after a kernel's fault: from then on every function that uses a context returns its code.
 
 use cuda_driver_sys::CUresult;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -39,12 +39,12 @@ impl FaultLatch {
         self.latch(code);
     }
 
-    /// Remembers a code that comes with no report: a bug of the emulator in the middle of a kernel.
+    /// Records a code without a report: a bug of the emulator in the middle of a kernel.
     pub(super) fn latch(&self, code: CUresult) {
         let _ = self.code.compare_exchange(0, code.0, Ordering::AcqRel, Ordering::Acquire);
     }
 
-    /// Remembers such a code, and tells why before anybody sees it, unless there is one already.
+    /// Records such a code unless there is one already, and reports the reason before the code becomes visible.
     pub(super) fn latch_first(&self, code: CUresult, tell: impl FnOnce()) {
         let _one_by_one = lock(&self.reports);
         if self.check().is_ok() {
@@ -59,7 +59,7 @@ impl FaultLatch {
     }
 }
 
-/// What a driver answers for a fault (H200, driver 580; kinds that a GPU does not report are given the nearest code).
+/// The driver's code for a fault (H200, driver 580; kinds that a GPU does not report get the nearest code).
 fn code(kind: FaultKind) -> CUresult {
     match kind {
         FaultKind::IllegalAddress | FaultKind::StackOverflow => CUresult::CUDA_ERROR_ILLEGAL_ADDRESS,
@@ -74,7 +74,7 @@ fn code(kind: FaultKind) -> CUresult {
     }
 }
 
-/// The report of an asynchronous copy or fill whose memory was freed before its turn came.
+/// The report of an asynchronous copy or fill whose memory was freed before it ran.
 pub(super) fn bad_range(function: &str, error: &BadRange) -> Box<Fault> {
     Box::new(Fault {
         kind: FaultKind::IllegalAddress,

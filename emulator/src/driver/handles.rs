@@ -1,7 +1,7 @@
 //! Handles: numbers that look like pointers, each good for one object of one kind.
 //!
-//! No handle is ever dereferenced and none is used twice, so that one that was destroyed, belongs to another kind or was
-//! invented by the program is told apart from a good one.
+//! Handles are never dereferenced and never reused, so a handle that was destroyed, belongs to another kind or was made
+//! up by the program is distinguished from a valid one.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -12,11 +12,11 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::slot;
 
-/// The numbers of one kind: each is given out once.
+/// The numbers of one kind: each is used once.
 pub(super) struct Numbers {
     /// Tells apart the kinds of one driver.
     kind: usize,
-    /// How many were given out.
+    /// The number of handles issued so far.
     count: AtomicUsize,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Handles<T> {
 /// Objects of one type, by their handles. The map is not generic: it is compiled once for all kinds.
 type Objects = BTreeMap<usize, Arc<dyn Any + Send + Sync>>;
 
-/// What a handle stands for.
+/// The result of looking up a handle.
 pub(super) enum Found<T> {
     /// A live object.
     Live(Arc<T>),
@@ -40,9 +40,10 @@ pub(super) enum Found<T> {
     Unknown,
 }
 
-/// Where handles start. Not a canonical user address on any machine we run on, so that a program that dereferences one stops at once.
+/// The first handle. It is not a canonical user address on any supported machine, so a program that dereferences a handle faults at
+/// once.
 const FIRST: usize = 0x0c0d_a000 << 32;
-/// Distance of two handles: as if objects of a cache line stood there.
+/// The distance between handles, as for objects of one cache line.
 const STEP: usize = 64;
 /// Room for the handles of one kind.
 const KIND: usize = 1 << 32;
@@ -64,7 +65,7 @@ impl Numbers {
         self.start() + (self.count.fetch_add(1, Ordering::Relaxed) + 1) * STEP
     }
 
-    /// Whether it was given out.
+    /// Whether the handle was ever issued.
     fn issued(&self, handle: usize) -> bool {
         let distance = handle.wrapping_sub(self.start());
         distance.is_multiple_of(STEP) && (1..=self.count.load(Ordering::Relaxed)).contains(&(distance / STEP))
@@ -72,22 +73,22 @@ impl Numbers {
 }
 
 impl<T: Any + Send + Sync> Handles<T> {
-    /// An empty table; `kind` tells apart the tables of one driver.
+    /// An empty table; `kind` distinguishes the tables of one driver.
     pub(super) const fn new(kind: usize) -> Self {
         Handles { numbers: Numbers::new(kind), objects: RwLock::new(BTreeMap::new()), kind: PhantomData }
     }
 
-    /// A number for an object that is about to be made.
+    /// A number for an object that is about to be created.
     pub(super) fn reserve(&self) -> usize {
         self.numbers.reserve()
     }
 
-    /// Makes `handle` stand for `object`.
+    /// Assigns `object` to `handle`.
     pub(super) fn insert(&self, handle: usize, object: Arc<T>) {
         self.write().insert(handle, object);
     }
 
-    /// What `handle` stands for.
+    /// Looks up `handle`.
     pub(super) fn find(&self, handle: usize) -> Found<T> {
         match self.get(handle) {
             Some(object) => Found::Live(object),
@@ -101,7 +102,7 @@ impl<T: Any + Send + Sync> Handles<T> {
         self.read().get(&handle).cloned().and_then(typed)
     }
 
-    /// Takes the object out: the handle is gone for good.
+    /// Removes the object: its handle is never valid again.
     pub(super) fn remove(&self, handle: usize) -> Option<Arc<T>> {
         self.write().remove(&handle).and_then(typed)
     }
@@ -113,7 +114,7 @@ impl<T: Any + Send + Sync> Handles<T> {
         entries.next().map(|(handle, _)| *handle)
     }
 
-    /// How many live objects there are.
+    /// The number of live objects.
     pub(super) fn len(&self) -> usize {
         self.read().len()
     }
@@ -129,7 +130,7 @@ impl<T: Any + Send + Sync> Handles<T> {
         objects.iter().filter_map(|(handle, object)| Some((*handle, typed(Arc::clone(object))?))).collect()
     }
 
-    /// Takes all objects out. They are dropped when the table is empty: that may ask it.
+    /// Removes all objects. They are dropped after the table is empty, because dropping them may access it.
     pub(super) fn clear(&self) {
         let objects = std::mem::take(&mut *self.write());
         drop(objects);

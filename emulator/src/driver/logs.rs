@@ -59,7 +59,7 @@ thread_local! {
     static REASON: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Forgets the lines and who listens.
+/// Removes all lines and listeners.
 pub(super) fn clear() {
     let log = std::mem::replace(&mut *lock(&LOG), Log::new());
     drop(log);
@@ -68,7 +68,7 @@ pub(super) fn clear() {
 /// The call that this thread is in answers an error because of this.
 #[cold]
 pub(super) fn because(reason: String) {
-    // A thread that ends has no place for it any more.
+    // The thread is ending, and its thread-local storage is gone.
     let _ = REASON.try_with(|kept| kept.replace(Some(reason)));
 }
 
@@ -76,7 +76,7 @@ pub(super) fn because(reason: String) {
 #[cold]
 pub(super) fn note(function: &str, code: CUresult) {
     let reason = REASON.try_with(RefCell::take).ok().flatten();
-    // In a forked child another thread of the parent may have the log for ever.
+    // In a forked child another thread of the parent may have the log forever.
     if code == CUresult::CUDA_ERROR_NOT_READY || state::is_forked() {
         return;
     }
@@ -122,7 +122,7 @@ impl Log {
         Log { lines: VecDeque::new(), next: 0, listeners: Vec::new() }
     }
 
-    /// Adds lines; who has to hear of them.
+    /// Adds lines; returns the listeners to be notified.
     fn add(&mut self, lines: &[String]) -> Vec<Listener> {
         for line in lines {
             if self.lines.len() == KEPT {

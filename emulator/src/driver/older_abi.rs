@@ -1,8 +1,9 @@
-//! Older ABIs that newer functions stand in for, over any driver; and the functions of the profiler's header.
+//! Older ABIs, implemented with newer functions over any driver; and the functions of the profiler's header.
 //!
-//! Relies on the callers: each of these functions has as its safety contract what NVIDIA's header and documentation say of the function of
-//! its name, and `driver`'s functions theirs. That is for all: pointers are null or aligned and valid for what the function reads and
-//! writes there (a log for as many bytes as its size says), nothing else uses that meanwhile, and handles are of `driver` and alive.
+//! Relies on the callers: the safety contract of each of these functions is that of NVIDIA's header and documentation for the function of
+//! its name, and the same holds for `driver`'s functions. For all of them: pointers are null or aligned and valid for the reads and writes
+//! of the function (a log for as many bytes as its size), that memory is not used by other code meanwhile, and handles belong to `driver`
+//! and are alive.
 #![allow(unsafe_code)]
 #![allow(non_snake_case, clippy::missing_safety_doc, reason = "C functions")]
 #![allow(missing_docs, reason = "for the shared library alone, which has each under its name")]
@@ -20,18 +21,18 @@ pub unsafe fn cuCtxCreate_v2(
     flags: c_uint,
     device: CUdevice,
 ) -> CUresult {
-    // SAFETY: the caller's place and device, of which it promises the same here; a null array with no elements is what version 3 takes.
+    // SAFETY: the caller's output and device, with the same contract; version 3 accepts a null array with no elements.
     unsafe { driver.cuCtxCreate_v3(context, null_mut(), 0, flags, device) }
 }
 
-/// Of before CUDA 3.2, with the same parameters: addresses were of 32 bits then, and are what they are.
+/// The ABI before CUDA 3.2, with the same parameters; addresses had 32 bits then, and have their current size here.
 pub unsafe fn cuCtxCreate(
     driver: &Driver,
     context: *mut CUcontext,
     flags: c_uint,
     device: CUdevice,
 ) -> CUresult {
-    // SAFETY: the caller's own arguments, of which it promises the same here.
+    // SAFETY: the caller's own arguments, with the same contract.
     unsafe { cuCtxCreate_v2(driver, context, flags, device) }
 }
 
@@ -45,11 +46,11 @@ pub unsafe fn cuGraphInstantiate_v2(
     bytes: usize,
 ) -> CUresult {
     let mut parameters = CUDA_GRAPH_INSTANTIATE_PARAMS::default();
-    // SAFETY: the caller's place and graph, of which it promises the same here; the parameters are set and this function's own, and outlive the
-    // call.
+    // SAFETY: the caller's output and graph, with the same contract; the parameters are initialised locals of this function, and outlive
+    // the call.
     let code = unsafe { driver.cuGraphInstantiateWithParams(exec, graph, &mut parameters) };
-    // SAFETY: each is not null where it is written, and so by the caller's promise aligned, valid for a write, and nobody else's: the log for
-    // `bytes` bytes, of which there is one.
+    // SAFETY: each is written only if it is not null, so by the caller's contract it is aligned, valid for a write and not used by other
+    // code; the log has `bytes` bytes, which is at least one.
     unsafe {
         if !node.is_null() {
             node.write(parameters.hErrNode_out);
@@ -70,14 +71,14 @@ pub unsafe fn cuGraphInstantiate(
     log: *mut c_char,
     bytes: usize,
 ) -> CUresult {
-    // SAFETY: the caller's own arguments, of which it promises the same here.
+    // SAFETY: the caller's own arguments, with the same contract.
     unsafe { cuGraphInstantiate_v2(driver, exec, graph, node, log, bytes) }
 }
 
 /// Of CUDA 10.0, when there was one mode.
 pub unsafe fn cuStreamBeginCapture(driver: &Driver, stream: CUstream) -> CUresult {
     let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
-    // SAFETY: the caller's stream, of which it promises the same here, and a mode by value.
+    // SAFETY: the caller's stream, with the same contract, and a mode by value.
     unsafe { driver.cuStreamBeginCapture_v2(stream, mode) }
 }
 
@@ -89,7 +90,7 @@ pub unsafe fn cuStreamGetCaptureInfo(
     id: *mut cuuint64_t,
 ) -> CUresult {
     let (graph, nodes, count) = (null_mut(), null_mut(), null_mut());
-    // SAFETY: the caller's stream and places, of which it promises the same here; version 2 does not write to the places that are null.
+    // SAFETY: the caller's stream and outputs, with the same contract; version 2 does not write to outputs that are null.
     unsafe { driver.cuStreamGetCaptureInfo_v2(stream, status, id, graph, nodes, count) }
 }
 

@@ -1,6 +1,7 @@
-//! Whether launches are counted, chosen by the program or the environment; and the report of coverage at the end of the process.
+//! Enables profiling, by the program or the environment; and writes the coverage report at the end of the process.
 #![allow(unsafe_code)]
-// Relies on: a function that the C library runs at the end of the process, which takes and returns nothing.
+// Relies on: the C library's `atexit`, which calls a function without parameters and result at the end of the
+// process.
 
 use std::collections::HashMap;
 use std::ffi::c_int;
@@ -14,14 +15,14 @@ use super::config::Config;
 use super::{report, slot, state};
 use crate::profile::{KernelProfile, Profiler, lcov};
 
-/// Whether the program asked for it.
+/// Whether the program requested it.
 static ASKED: OnceLock<()> = OnceLock::new();
-/// Who collects the coverage of the process, of all its instances.
+/// The collector of the coverage of the process and all its instances.
 static COVERAGE: OnceLock<Coverage> = OnceLock::new();
 
 /// The coverage of a process.
 struct Coverage {
-    /// Where it is written.
+    /// The folder for the report.
     folder: PathBuf,
     /// The process: a forked child writes none.
     process: u32,
@@ -41,7 +42,7 @@ pub fn set_profile() -> bool {
     state::get().is_none() && ASKED.set(()).is_ok()
 }
 
-/// What the kernels that have ended did, since the last call, by kernel in the order of their first launches.
+/// The counts of kernels that have ended since the last call, by kernel in the order of their first launches.
 ///
 /// ```
 /// use cuda_emulator::{driver, set_profile, take_profiles};
@@ -70,7 +71,7 @@ pub fn set_profile() -> bool {
 /// # }
 /// let profiles = take_profiles();
 /// let store = profiles[0].instructions.iter().find(|instruction| instruction.ptx_line == 6).unwrap().counts;
-/// // Each thread writes into a sector of its own, where four would do.
+/// // Each thread writes to a separate sector, although four sectors would suffice.
 /// assert_eq!((store.warps, store.threads_on), (1, 32));
 /// assert_eq!((store.global_sectors, store.global_sectors_ideal), (32, 4));
 /// ```
@@ -83,15 +84,16 @@ pub(super) fn profiler(config: &Config) -> Option<Arc<Profiler>> {
     let asked = || slot::current() == slot::PROCESS && ASKED.get().is_some();
     let Some(folder) = &config.coverage else { return asked().then(Arc::default) };
     let coverage = COVERAGE.get_or_init(|| {
-        // SAFETY: declared as in C. The function is of the type that it takes, does not unwind (from `extern "C"` a panic ends the process), and
-        // is there when it is called: at the end of the process, or before the library that has it is unloaded, whose own `atexit` it is.
+        // SAFETY: declared as in C. The function has the required type, does not unwind (a panic in `extern "C"` aborts the process), and
+        // is loaded when it is called: at the end of the process, or before its library is unloaded, because `atexit` registers it for that
+        // library.
         unsafe { atexit(at_exit) };
         Coverage { folder: folder.clone(), process: std::process::id(), profiler: Arc::default() }
     });
     Some(Arc::new(Profiler::covering(Arc::clone(&coverage.profiler))))
 }
 
-/// The process ends.
+/// Called at the end of the process.
 extern "C" fn at_exit() {
     let Some(Coverage { folder, process, profiler }) = COVERAGE.get() else { return };
     if *process == std::process::id()

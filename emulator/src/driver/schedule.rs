@@ -27,7 +27,7 @@ pub fn set_schedules(schedules: Schedules) -> bool {
 ///
 /// assert!(set_schedules(Schedules::new(20)));
 /// let cuda = driver();
-/// // Each thread adds one, but not at once: between the load and the store another one may come.
+/// // Each thread adds one, but not atomically: another thread may run between the load and the store.
 /// let ptx = c".version 8.0 .target sm_90 .address_size 64
 ///     .visible .entry count(.param .u64 p) {
 ///         .reg .b64 %a; .reg .b32 %n;
@@ -60,7 +60,7 @@ pub fn take_differences() -> Vec<ScheduleDifference> {
         .unwrap_or_default()
 }
 
-/// Who has launches run under several orders.
+/// The scheduler that runs launches under several orders.
 pub(super) fn scheduler(config: &Config) -> Option<Arc<Scheduler>> {
     let asked = ASKED.get().filter(|_| slot::current() == slot::PROCESS).copied();
     let prints = asked.is_none() && config.prints_differences;

@@ -4,8 +4,8 @@
 //! number of its slot on to a body, of which there is one for each driver function. The body enters the slot and calls the function
 //! that the process's table has.
 //!
-//! Relies on: the callers of a shim promise what callers of the driver's function do: C1 to C8 in `entry`, and that handles are of this
-//! instance. A shim passes the arguments on as they are, and its call lasts as long.
+//! Relies on: the callers of a shim uphold the duties of callers of the driver's function: C1 to C8 in `entry`, and that handles belong
+//! to this instance. A shim passes the arguments on unchanged, and its call lasts as long.
 #![allow(unsafe_code)]
 #![allow(non_snake_case, reason = "C names")]
 #![allow(clippy::too_many_arguments, reason = "C functions")]
@@ -22,16 +22,16 @@ const OTHERS: [&str; 2] = ["cuProfilerStart", "cuProfilerStop"];
 /// The addresses of one slot's shims: in the order of [`FUNCTIONS`], then the [`OTHERS`].
 struct Shims([*const c_void; FUNCTIONS.len()], [*const c_void; OTHERS.len()]);
 
-// SAFETY: what makes them not `Sync` are pointers: addresses of functions, which are the same on every thread, and which nothing changes or
-// reads through; who calls them does so as functions that any thread may call.
+// SAFETY: only pointers prevent this from being `Sync` automatically: addresses of functions, which are the same on every thread and are
+// neither changed nor read through; any thread may call the functions.
 unsafe impl Sync for Shims {}
 
-/// What a call answers that comes after the end of its instance.
+/// The result of a call after the end of its instance.
 const ENDED: CUresult = CUresult::CUDA_ERROR_DEINITIALIZED;
 
 macro_rules! shims {
     ($($name:ident($($argument:ident: $type:ty),*) $since:literal;)*) => {
-        /// What all shims of a function call.
+        /// The bodies, which all shims of a function call.
         mod bodies {
             use super::{CUresult, ENDED};
             use crate::driver::{slot_use, lookup};
@@ -39,8 +39,8 @@ macro_rules! shims {
                 #[inline(never)]
                 pub(super) unsafe extern "C" fn $name($($argument: $type,)* slot: usize) -> CUresult {
                     let Some(_visit) = slot_use::visit(slot) else { return ENDED };
-                    // SAFETY: the caller's own arguments, in their order and for as long: what it promises of this function, as the head of this
-                    // file says, is what the other one asks. `_visit` keeps the instance until it returns.
+                    // SAFETY: the caller's own arguments, in the same order and for the same duration. The caller upholds the duties of the
+                    // other function (the head of this file). `_visit` keeps the instance until it returns.
                     unsafe { lookup::shared().$name($($argument),*) }
                 }
             )*
@@ -50,7 +50,8 @@ macro_rules! shims {
             use super::{CUresult, bodies};
             $(
                 pub(super) unsafe extern "C" fn $name<const SLOT: usize>($($argument: $type),*) -> CUresult {
-                    // SAFETY: the caller's own arguments, in their order and for as long; the body asks for what this function does.
+                    // SAFETY: the caller's own arguments, in the same order and for the same duration; the body has the same duties
+                    // as this function.
                     unsafe { bodies::$name($($argument,)* SLOT) }
                 }
             )*

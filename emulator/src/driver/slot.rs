@@ -1,7 +1,7 @@
 //! Slots: the process's driver has the first, each [`Instance`](super::instance::Instance) one of the others.
 //!
 //! A thread works for one slot at a time. The functions of an instance's table, and the threads that do its work, enter its slot
-//! first; all others work for the process. What a driver keeps stands in [`PerSlot`] statics, so that the same code serves all.
+//! first; all others work for the process. The state of a driver is in [`PerSlot`] statics, so that the same code serves all.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -23,8 +23,8 @@ pub(super) fn current() -> usize {
     CURRENT.get()
 }
 
-/// Where in a room of addresses the current slot begins. The process has the first half, and each life of an instance begins
-/// elsewhere, so that an address of another one, or of an earlier life, is seldom a good one.
+/// The offset at which the current slot's addresses begin. The process has the first half, and each life of an instance
+/// begins at a different offset, so that an address of another instance, or of an earlier life, is seldom valid.
 pub(super) fn share(room: u64) -> u64 {
     const PARTS: u64 = 64;
     let part = room / (2 * INSTANCES as u64);
@@ -37,7 +37,7 @@ pub(super) fn share(room: u64) -> u64 {
 /// This thread works for a slot until it is dropped.
 pub(super) struct Entered {
     outer: usize,
-    /// It is about one thread.
+    /// It belongs to one thread.
     here: PhantomData<*const ()>,
 }
 
@@ -52,7 +52,7 @@ impl Drop for Entered {
     }
 }
 
-/// A value for each slot. It stands for that of the current one.
+/// A value for each slot, which dereferences to that of the current one.
 pub(super) struct PerSlot<T> {
     process: T,
     instances: [T; INSTANCES],
@@ -93,7 +93,7 @@ pub(super) use per_slot;
 /// A small value for each slot, in a thread-local variable; forgotten when the slot's instance ends.
 pub(super) struct PerThread<T: Copy> {
     fresh: T,
-    /// With the number of the life that it is of.
+    /// Each value with the number of its instance's life.
     values: [Cell<(u64, T)>; 1 + INSTANCES],
 }
 
@@ -109,7 +109,7 @@ impl<T: Copy> PerThread<T> {
         known.map_or(self.fresh, |(_, value)| value)
     }
 
-    /// Changes it; the answer is what it was.
+    /// Replaces it, and returns the old value.
     pub(super) fn replace(&self, value: T) -> T {
         let before = self.get();
         if let Some(place) = self.values.get(current()) {

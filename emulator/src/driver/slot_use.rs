@@ -1,4 +1,5 @@
-//! The use of the slots: which are taken, and by which calls. An instance ends when its slot accepts no more calls and all have returned.
+//! The use of the slots: which are taken, and the calls in progress. An instance ends when its slot accepts no more calls and all have
+//! returned.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,7 +34,8 @@ static FREED: Condvar = Condvar::new();
 
 struct TakenSlots {
     slots: [bool; INSTANCES],
-    /// Which was taken last. The next one is another: who kept the address of a function is told the longer that it is of no use.
+    /// The slot that was taken last. The next lease takes another one, so that a stale function address is detected for as long
+    /// as possible.
     last: usize,
 }
 
@@ -57,11 +59,11 @@ pub(super) fn is_present(life: u64) -> bool {
     (PROCESS..=INSTANCES).any(|slot| USES.of(slot).life.load(Ordering::Acquire) == life)
 }
 
-/// A slot that is taken, until it is given back.
+/// A slot that is taken, until it is returned.
 pub(super) struct Lease(usize);
 
 impl Lease {
-    /// Takes a slot. Where none is free, waits that long for one.
+    /// Takes a slot. If none is free, waits that long for one.
     pub(super) fn take(patience: Duration) -> Option<Lease> {
         let start = Instant::now();
         let mut taken = lock(&TAKEN);
@@ -90,7 +92,7 @@ impl Lease {
         lock(&in_use.inside).open = true;
     }
 
-    /// Its instance has ended: the slot is for another one.
+    /// Returns the slot after its instance has ended.
     pub(super) fn give_back(self) {
         if let Some(place) = lock(&TAKEN).slots.get_mut(self.0 - 1) {
             *place = false;
@@ -98,7 +100,7 @@ impl Lease {
         FREED.notify_one();
     }
 
-    /// Lets nobody in any more, and waits until nobody is in. Not for a thread that is in.
+    /// Admits no more callers, and waits until no thread is inside. Must not be called by a thread that is inside.
     pub(super) fn close(&self) {
         let in_use = USES.of(self.0);
         let mut inside = lock(&in_use.inside);
@@ -126,7 +128,7 @@ pub(super) fn work_for(slot: usize) -> WorkGuard {
     WorkGuard { slot, _entered: slot::enter(slot) }
 }
 
-/// Whether this thread is at work for a slot: it cannot wait for the slot's end.
+/// Whether this thread is working for a slot, so that it cannot wait for the slot's end.
 pub(super) fn is_within(slot: usize) -> bool {
     WITHIN.with(|within| within.get(slot).is_some_and(|count| count.get() > 0))
 }

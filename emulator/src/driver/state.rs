@@ -1,5 +1,5 @@
 //! The state of a driver. That of the process is created by the first `cuInit` and never destroyed, as in a real driver; that of an
-//! instance goes with it.
+//! instance is dropped with it.
 
 use super::check;
 use super::config::{Config, DRIVER_VERSION};
@@ -21,36 +21,36 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockRea
 pub(super) struct State {
     /// The process that called `cuInit`: a forked child cannot use it.
     process: u32,
-    /// What the environment asked for.
+    /// The configuration from the environment.
     pub(super) config: Config,
     /// The memory of each device, by ordinal.
     pub(super) devices: Vec<Arc<Memory>>,
     /// The memory of the first device; any of them finds the addresses of all.
     pub(super) memory: Arc<Memory>,
-    /// The kernel fault that ended it all, if one did.
+    /// The kernel fault after which nothing works, if there was one.
     pub(super) fault: FaultLatch,
-    /// What kernels are checked for, and what was found.
+    /// The checks of kernels, and their findings.
     pub(super) checker: Option<Arc<Checker>>,
-    /// Who counts what kernels do, if anybody does.
+    /// The profiler of kernels, if there is one.
     pub(super) profiler: Option<Arc<Profiler>>,
-    /// Who has launches run under several orders, if anybody does.
+    /// The scheduler of launches, if they run under several orders.
     pub(super) scheduler: Option<Arc<Scheduler>>,
-    /// What a context takes with it when it ends, of each family.
+    /// For each family of functions, the cleanup when a context is destroyed.
     pub(super) belongings: &'static [ContextCleanup],
 }
 
 /// The state of the process.
 static PROCESS: OnceLock<State> = OnceLock::new();
 
-/// What is known of an instance.
+/// The state of an instance.
 struct Known {
-    /// What it was made with; `None` where there is no instance.
+    /// Its configuration; `None` if there is no instance.
     config: Option<Config>,
     /// Since its `cuInit`.
     state: Option<Arc<State>>,
 }
 
-/// Those of the instances.
+/// The states of the instances.
 static INSTANCES: PerSlot<RwLock<Known>> = per_slot!(RwLock::new(Known { config: None, state: None }));
 
 /// A state, wherever it lives.
@@ -71,7 +71,7 @@ impl Deref for Shared {
     }
 }
 
-/// Gives back what the context of that number owns, which is at its end.
+/// Releases everything that the context with that number owns; called when the context is destroyed.
 pub(super) type ContextCleanup = fn(&State, u64);
 
 impl State {
@@ -111,7 +111,7 @@ impl State {
     }
 }
 
-/// Locks; a panic elsewhere does not make the driver unusable.
+/// Locks a mutex, ignoring poisoning: a panic elsewhere does not make the driver unusable.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -143,7 +143,7 @@ fn known() -> RwLockReadGuard<'static, Known> {
     INSTANCES.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The version that the driver says it is.
+/// The version that the driver reports.
 pub(super) fn version() -> c_int {
     match slot::current() {
         slot::PROCESS => DRIVER_VERSION,
@@ -177,7 +177,7 @@ thread_local! {
     static CALLBACK: PerThread<Option<usize>> = const { per_thread!(None) };
 }
 
-/// Whether this thread is in a callback of a stream, where most functions answer `CUDA_ERROR_NOT_PERMITTED`.
+/// Whether this thread is in a callback of a stream, where most functions return `CUDA_ERROR_NOT_PERMITTED`.
 pub(super) fn in_callback() -> bool {
     callback_stream().is_some()
 }
@@ -187,7 +187,7 @@ pub(super) fn callback_stream() -> Option<usize> {
     CALLBACK.with(PerThread::get)
 }
 
-/// Runs a callback of the stream with that handle. It is the program's code, which works for no instance.
+/// Runs a callback of the stream with that handle. It is code of the program, which does not work for an instance.
 pub(super) fn enter_callback(stream: usize, callback: impl FnOnce()) {
     let outer = CALLBACK.with(|own| own.replace(Some(stream)));
     {
@@ -224,7 +224,7 @@ impl Call {
         self.state.as_ref().ok_or(CUresult::CUDA_ERROR_NOT_INITIALIZED)
     }
 
-    /// Answers with the fault of an earlier kernel, if there was one: it ends the use of this driver.
+    /// Returns the fault of an earlier kernel, if there was one, after which this driver cannot be used.
     pub(super) fn healthy(&self) -> Outcome<&Shared> {
         let state = self.state()?;
         state.fault.check()?;

@@ -28,7 +28,7 @@ fn refuse(name: &'static str, instead: &dyn Fn() -> String) -> CUresult {
         let mut called = lock(&CALLED);
         if !called.contains(&call.name) {
             called.push(call.name);
-            // Programs ask for tables that no document tells of, and go on without them.
+            // Programs request undocumented tables, and continue without them.
             if call.name != "cuGetExportTable" {
                 let name = call.name;
                 super::report::line(format_args!(
@@ -59,7 +59,7 @@ pub fn refuse_export(symbol: &'static str, newest: &'static str) -> CUresult {
     })
 }
 
-/// What a program can do that needs a function.
+/// The alternative for a program that needs a function.
 fn instead(name: &str) -> &'static str {
     let starts = |parts: &[&str]| parts.iter().any(|part| name.starts_with(part));
     if starts(&["cuGraphics", "cuGL", "cuEGL", "cuVDPAU", "cuEventCreateFromEGL"]) {

@@ -21,9 +21,9 @@ pub(super) struct Arrival {
 /// One barrier.
 #[derive(Clone, Debug, Default)]
 struct Phase {
-    /// Who has arrived, by warp.
+    /// The threads that have arrived, by warp.
     arrived: Vec<u32>,
-    /// What the first to arrive said about the count.
+    /// The thread count that the first arrival gave.
     count: Option<u32>,
     active: bool,
     action: Option<BarrierAction>,
@@ -37,7 +37,7 @@ pub(super) struct Barriers {
     phases: Vec<Phase>,
     /// Threads that have not exited, by warp.
     live: Vec<u32>,
-    /// Barriers that have opened and whose waiters have not been told: number and result of the reduction.
+    /// Barriers that have opened and whose waiting threads have not been resumed: number and result of the reduction.
     opened: Vec<(u32, u32)>,
 }
 
@@ -50,7 +50,7 @@ impl Barriers {
         self.opened.clear();
     }
 
-    /// Threads arrive; the error says what is wrong with that.
+    /// Lets threads arrive; the error says what is wrong with that.
     pub(super) fn arrive(&mut self, arrival: Arrival) -> Result<(), String> {
         let Arrival { warp, mask, id, count, action, votes } = arrival;
         if id as usize >= COUNT {
@@ -86,13 +86,13 @@ impl Barriers {
         Ok(())
     }
 
-    /// Threads exit: no barrier waits for them any more.
+    /// Lets threads exit: no barrier waits for them any more.
     pub(super) fn exit(&mut self, warp: u32, mask: u32) {
         self.live[warp as usize] &= !mask;
         (0..self.phases.len() as u32).for_each(|id| self.check(id));
     }
 
-    /// Opens a barrier that has all it waits for.
+    /// Opens a barrier if all threads that it waits for have arrived.
     fn check(&mut self, id: u32) {
         let phase = &mut self.phases[id as usize];
         if !phase.active {
@@ -101,7 +101,7 @@ impl Barriers {
         let complete = match phase.count {
             None => phase.arrived.iter().zip(&self.live).all(|(arrived, live)| live & !arrived == 0),
             Some(count) => {
-                // A warp counts whole, also where it has fewer threads.
+                // A warp whose live threads have all arrived counts as 32 threads, even if it has fewer.
                 let weight = |(arrived, live): (&u32, &u32)| match *arrived {
                     0 => 0,
                     arrived if live & !arrived == 0 => 32,
@@ -127,8 +127,8 @@ impl Barriers {
         std::mem::take(&mut self.opened)
     }
 
-    /// The warps that met at a barrier which has opened. Those that have gone on to its next phase cannot be told
-    /// apart: then all.
+    /// The warps that met at a barrier that has opened. If some have already arrived in its next phase, they cannot
+    /// be told apart, and all are returned.
     pub(super) fn met(&self, id: u32) -> Vec<usize> {
         let Some(phase) = self.phases.get(id as usize) else { return Vec::new() };
         let all = phase.count.is_none() || phase.active;

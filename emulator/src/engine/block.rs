@@ -10,7 +10,7 @@ use super::kernel::Kernel;
 use super::report;
 use super::warp::{BlockState, Outcome, TURN, Warp};
 
-/// Turns of a group before other groups get theirs.
+/// The number of turns of a group before other groups get theirs.
 const GROUP_TURNS: u32 = 32;
 
 /// Instructions of a warp's turn, at most about: a few milliseconds, after which it may be told to stop.
@@ -32,25 +32,25 @@ struct Running {
     shared: Vec<u128>,
 }
 
-/// The blocks of one cluster; a single one where there are no clusters.
+/// The blocks of one cluster; a single block if there are no clusters.
 #[derive(Debug, Default)]
 pub(super) struct Group {
     blocks: Vec<Running>,
     cluster: Cluster,
 }
 
-/// What a block did in its turn.
+/// The result of a block's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Ran {
     /// No warp could run.
     Nothing,
-    /// Those that could run waited for other threads' stores.
+    /// The warps that could run were waiting for other threads' stores.
     Polling,
     /// There was progress.
     Something,
 }
 
-/// What the turn of one warp came to.
+/// The result of one warp's turn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stepped {
     /// Threads have ended.
@@ -59,21 +59,21 @@ pub(super) struct Stepped {
     pub(super) polls: bool,
 }
 
-/// What a group's turn came to.
+/// The result of a group's turn.
 #[derive(Debug)]
 pub(super) enum Turn {
     /// All threads have exited.
     Done,
     /// There is more to do.
     Yielded,
-    /// There is, and it waits for other groups, or for somebody else.
+    /// There is more to do, but it waits for other groups or for something outside of the launch.
     Polling,
     /// The kernel stops.
     Fault(Box<Fault>),
 }
 
 impl Group {
-    /// Sets the group up as cluster `index` of the grid. Memory of what it was before is used again.
+    /// Sets the group up as cluster `index` of the grid. Its memory from the previous cluster is reused.
     pub(super) fn start(&mut self, env: &Env<'_>, index: u64) {
         let (size, grid, shape) = (env.cluster, env.launch.grid, env.launch.block);
         let clusters = [0, 1].map(|axis| u64::from(grid[axis] / size[axis]));
@@ -110,12 +110,12 @@ impl Group {
         all.filter(|(block, warp)| self.blocks[*block].warps[*warp].is_runnable())
     }
 
-    /// How many blocks it has.
+    /// The number of its blocks.
     pub(super) fn blocks(&self) -> usize {
         self.blocks.len()
     }
 
-    /// Warps, with those that have ended.
+    /// The number of warps, including those that have ended.
     pub(super) fn size(&self) -> usize {
         self.blocks.iter().map(|running| running.warps.len()).sum()
     }
@@ -130,7 +130,8 @@ impl Group {
         self.blocks[block].block.linear
     }
 
-    /// Gives one warp a turn of so many backward branches, in which the split goes first that the number chooses, or with `None` as ever.
+    /// Gives one warp a turn of that many backward branches. The number chooses the split that runs first; with `None` it is the usual
+    /// one.
     pub(super) fn step(
         &mut self,
         lanes: &mut Lanes<'_>,
@@ -153,12 +154,12 @@ impl Group {
         Ok(Stepped { ended, polls: outcome == Ran::Polling })
     }
 
-    /// What the state of a warp comes to.
+    /// A hash of the state of a warp.
     pub(super) fn fingerprint(&self, (block, warp): (usize, usize)) -> u64 {
         self.blocks[block].warps[warp].fingerprint()
     }
 
-    /// A block has ended: the others of its cluster do not reach its shared memory any more.
+    /// Called when a block has ended: the other blocks of its cluster can no longer access its shared memory.
     fn left(&mut self, ended: usize) {
         for (rank, running) in self.blocks.iter_mut().enumerate().filter(|(rank, _)| *rank != ended) {
             debug_assert_eq!(running.block.rank as usize, rank);
@@ -166,7 +167,7 @@ impl Group {
         }
     }
 
-    /// Lets warps go on that waited for the cluster's barrier, if it has opened.
+    /// Resumes warps that waited for the cluster's barrier, if it has opened.
     fn open_cluster(&mut self) -> bool {
         let opens = self.cluster.take_news();
         if opens {
@@ -177,7 +178,7 @@ impl Group {
         opens
     }
 
-    /// Runs until all is done, the turn is over, or a fault.
+    /// Runs until everything is done, the turn is over, or a fault occurs.
     pub(super) fn run(&mut self, lanes: &mut Lanes<'_>) -> Turn {
         self.run_for(lanes, turn_of(lanes.env.kernel), u64::MAX)
     }
@@ -228,7 +229,8 @@ impl Group {
         Turn::Yielded
     }
 
-    /// Nothing can run any more: parts of warps that wait for the rest do so no longer. Whether there were any.
+    /// Called when nothing can run any more: parts of warps that wait for the rest of their warp stop waiting.
+    /// Returns whether there were any.
     pub(super) fn go_alone(&mut self) -> bool {
         let warps = self.blocks.iter_mut().flat_map(|running| &mut running.warps);
         warps.fold(false, |parted, warp| warp.go_alone() | parted)
@@ -238,7 +240,7 @@ impl Group {
         report::deadlock(lanes.env, self.warps())
     }
 
-    /// The report of a kernel that runs for too long, which stands here.
+    /// The report of a kernel that has exceeded the time limit, with its current position.
     pub(super) fn overdue(&self, lanes: &Lanes<'_>) -> Box<Fault> {
         report::overdue(lanes.env, self.warps())
     }
@@ -325,7 +327,7 @@ impl Running {
         Ok(ran)
     }
 
-    /// Tells the watch, and who counts, that a barrier has opened.
+    /// Reports to the watch and the profile that a barrier has opened.
     #[cold]
     fn tell(&self, lanes: &mut Lanes<'_>, id: u32) {
         let env = lanes.env;

@@ -1,8 +1,8 @@
-//! Kernels that launch kernels: a launch from the host with all that it leads to.
+//! Kernels that launch kernels: a launch from the host with all launches that follow from it.
 //!
-//! What a grid launches begins when the grid has ended, and is done, with all that it leads to, before the next: so the launches of a block
-//! to one stream are in order, and all that a grid wrote is seen. What it launches to its tail comes after all of that. CUDA promises no
-//! more: a grid that waits for one that it has launched may wait for ever, though on a GPU it seldom does.
+//! A child grid begins when its parent has ended, and it completes, with everything that it launches, before the next one begins. So the
+//! launches of a block to one stream are ordered, and all writes of the parent are visible. Launches to the tail stream come after all
+//! others. CUDA guarantees no more: a grid that waits for its own child may wait forever, although on a GPU it seldom does.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,7 +14,7 @@ use super::launch::{Child, Launch, RunControl, Stats};
 use super::{grid, report};
 use crate::memory::Memory;
 
-/// Bytes of the parameters of all launches that do not wait yet.
+/// The maximum size in bytes of the parameter buffers that are not launched yet.
 const BUFFERS: u64 = 16 << 20;
 
 /// Runs a kernel to its end on up to `workers` host threads, the calling one among them. With one worker, the run is
@@ -28,7 +28,7 @@ pub fn run(
     run_until(kernel, launch, memory, workers, RunControl::default())
 }
 
-/// The same, with all that it launches, for a launch that may be ended before its threads do so themselves.
+/// The same, with everything that it launches, for a launch that may be stopped before its threads have ended.
 pub fn run_until(
     kernel: &Arc<Kernel>,
     launch: &Launch,
@@ -42,7 +42,7 @@ pub fn run_until(
     };
     let memory = memory.with_buffers(BUFFERS);
     let child = Child { kernel: Arc::clone(kernel), launch: launch.clone() };
-    // The next one is the last.
+    // The next launch is the last element.
     let mut waiting = vec![Waiting { child, depth: 0, parent: None }];
     let mut bytes: usize = waiting.iter().map(Waiting::bytes).sum();
     let (mut stats, mut ends) = (Stats::default(), ends);

@@ -10,7 +10,7 @@ pub(super) struct Cluster {
     live: u32,
     /// Those of them that have arrived and exited.
     leaving: u32,
-    /// Whether a phase completed that not all waiters know of.
+    /// Whether a phase has completed and not all waiting threads were told.
     news: bool,
 }
 
@@ -25,13 +25,14 @@ impl Cluster {
         self.phase
     }
 
-    /// Threads arrive; whether that completed a phase.
+    /// Lets threads arrive; returns whether that completed a phase.
     pub(super) fn arrive(&mut self, threads: u32) -> bool {
         self.arrived += threads;
         self.check()
     }
 
-    /// Threads exit: `pending` that have not arrived in this phase, and `arrived` that have; whether that completed a phase.
+    /// Threads exit: `pending` that have not arrived in this phase, and `arrived` that have. Returns whether that completed
+    /// a phase.
     pub(super) fn exit(&mut self, pending: u32, arrived: u32) -> bool {
         self.live -= pending.min(self.live);
         self.leaving += arrived;

@@ -11,17 +11,17 @@ use crate::vectors;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Step {
-    /// Go on with the next instruction.
+    /// Continue with the next instruction.
     Next,
-    /// All live lanes go on at `Lanes::target`.
+    /// All live lanes continue at `Lanes::target`.
     Jump,
-    /// The lanes in `Lanes::taken` go on at `Lanes::target`, the others with the next instruction.
+    /// The lanes in `Lanes::taken` continue at `Lanes::target`, the others with the next instruction.
     Diverge,
     /// The scheduler has to act: [`Inst::imm`] is an index into [`Code::controls`].
     Control,
-    /// The instruction has run, and others have to get their turn before the next one does.
+    /// The instruction has run, and other warps must get their turn before the next one runs.
     Preempt,
-    /// As [`Step::Diverge`], and others have to get their turn.
+    /// As [`Step::Diverge`], and other warps must get their turn.
     Part,
     /// The kernel stops; `Lanes::trouble` says why.
     Fault,
@@ -30,12 +30,12 @@ pub(crate) enum Step {
 /// Executes one instruction for the live lanes.
 ///
 /// # Safety
-/// 1. The CPU has the features that the function was compiled for: [`ExecPair::pick`] sees to that.
-/// 2. The instruction was made by the decoder for this function, and for the code whose frame and constants `Lanes` points to, the
-///    *entered* code: its operands are of the classes and in the order that the function asks for, destinations in the frame.
+/// 1. The CPU has the features that the function was compiled for, which [`ExecPair::pick`] ensures.
+/// 2. The decoder has made the instruction for this function, and for the code whose frame and constants `Lanes` points to, the
+///    *entered* code: its operands have the classes and the order that the function requires, and destinations are in the frame.
 ///
-/// What takes `Lanes` and an `Inst` and says nothing else has these duties too: bodies, and also closures and private functions
-/// that only instructions call, which need not say `unsafe`.
+/// Every function with parameters `Lanes` and `Inst` that does not document otherwise has these duties too: bodies, and also
+/// closures and private functions that only instructions call, which need not be marked `unsafe`.
 pub(crate) type Exec = unsafe fn(&mut Lanes<'_>, &Inst) -> Step;
 
 /// An instruction without effect here.
@@ -57,8 +57,8 @@ impl ExecPair {
     }
 }
 
-/// Where an operand lives: a row of the frame, as a byte offset from its first register; constants lie before that, so that their
-/// offsets are negative. For a predicate its index in the frame.
+/// The location of an operand: a row of the frame, as a byte offset from the first register; constants lie before that, so their
+/// offsets are negative. For a predicate, its index in the frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Slot(pub(crate) u32);
 
@@ -74,21 +74,22 @@ pub(crate) const INLINE_OPERANDS: usize = 6;
 #[repr(C, align(64))]
 #[derive(Clone)]
 pub(crate) struct Inst {
-    /// What runs.
+    /// The function that executes it.
     pub(crate) exec: Exec,
     /// For an instruction with a guard: what `exec` runs for the lanes that pass it.
     pub(crate) inner: Exec,
     /// Destinations, then sources.
     pub(crate) ops: [Slot; INLINE_OPERANDS],
-    /// Immediate: an offset, a target, an index; the instruction knows.
+    /// Immediate: an offset, a target or an index, depending on the instruction.
     pub(crate) imm: u64,
     /// Predicate index of the guard, its top bit set for `@!p`.
     pub(crate) guard: u32,
     /// Small parameters of the instruction.
     pub(crate) aux: u32,
-    /// Number of this memory access among those of the kernel: where the region that it hit last is remembered.
+    /// Number of this memory access among those of the kernel: the index at which the region of its last access is
+    /// cached.
     pub(crate) site: u32,
-    /// Number of the shape of addresses that this load remembers for others, or that another did for this one.
+    /// Number of the address shape that this load records for others, or that another load has recorded for this one.
     pub(crate) shape: u32,
 }
 
@@ -125,11 +126,11 @@ pub(crate) struct Origin {
     pub(crate) line: u32,
     /// `.loc` file index; 0 for none.
     pub(crate) file: u32,
-    /// `.loc` line; 0 for instructions that the compiler ascribes to no line.
+    /// `.loc` line; 0 for instructions that the compiler attributes to no line.
     pub(crate) source_line: u32,
     /// `.loc` column.
     pub(crate) source_column: u32,
-    /// Number of the PTX instruction in its function: some are decoded into several.
+    /// Number of the PTX instruction in its function: some are decoded into several instructions.
     pub(crate) statement: u32,
 }
 
@@ -144,7 +145,7 @@ pub(crate) struct ParamRows {
 
 /// A decoded function.
 pub(crate) struct Code {
-    /// Whether the last parameter takes an argument of fewer rows, or none.
+    /// Whether the last parameter accepts an argument of fewer rows, or none.
     pub(crate) open: bool,
     /// Its name.
     pub(crate) name: String,
@@ -154,9 +155,9 @@ pub(crate) struct Code {
     pub(crate) block_end: Box<[u32]>,
     /// Per instruction: where it comes from.
     pub(crate) origins: Box<[Origin]>,
-    /// What the scheduler does for the instructions that return [`Step::Control`].
+    /// The actions of the scheduler for the instructions that return [`Step::Control`].
     pub(crate) controls: Box<[Control]>,
-    /// Which of the kernel's functions it is.
+    /// Its index among the kernel's functions.
     pub(crate) number: usize,
     /// The operands of the matrix instructions; [`Inst::imm`] is an index here.
     pub(crate) matrices: Box<[Matrix<Slot>]>,
@@ -168,7 +169,7 @@ pub(crate) struct Code {
     pub(crate) rows: u32,
     /// Those of registers of 64 bits, in pairs; before them are words, and behind them the coordinates of textures, of 128 bits.
     pub(crate) wide_rows: Range<u32>,
-    /// Those that have to be zero when a frame starts: what lies in the others is written before it is read.
+    /// The rows that must be zero when a frame starts: all others are written before they are read.
     pub(crate) zeroed: Box<[Range<u32>]>,
     /// Predicates of a frame.
     pub(crate) predicates: u32,
@@ -178,7 +179,7 @@ pub(crate) struct Code {
     pub(crate) returns: Box<[ParamRows]>,
     /// Bytes of local memory of a frame.
     pub(crate) local_bytes: u32,
-    /// Whether it asks for the scratch memory that hardware reserves.
+    /// Whether it uses the scratch memory that hardware reserves.
     pub(crate) reserved: bool,
 }
 
@@ -189,21 +190,21 @@ impl Code {
     }
 }
 
-/// The operands of a matrix instruction, which are more than an instruction has room for.
+/// The operands of a matrix instruction, for which an instruction has no room.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Matrix<O> {
-    /// What is written.
+    /// The destination.
     pub(crate) d: Vec<O>,
-    /// The left factor, or all that is read.
+    /// The left factor, or all operands that are read.
     pub(crate) a: Vec<O>,
     /// The right factor.
     pub(crate) b: Vec<O>,
-    /// What is added.
+    /// The addend.
     pub(crate) c: Vec<O>,
 }
 
 impl<O: Copy> Matrix<O> {
-    /// All that is read.
+    /// All operands that are read.
     pub(crate) fn sources(&self) -> impl Iterator<Item = O> + '_ {
         self.a.iter().chain(&self.b).chain(&self.c).copied()
     }
@@ -220,7 +221,7 @@ impl<O: Copy> Matrix<O> {
 pub(crate) enum Control {
     /// `call`
     Call(Call),
-    /// The stack of the thread grows to what operand 0 says.
+    /// Grows the stack of the thread to the size in operand 0.
     Grow,
     /// `ret`
     Return,
@@ -230,26 +231,26 @@ pub(crate) enum Control {
     Barrier(Barrier),
     /// `barrier.cluster.arrive`: waiting is [`Control::ClusterWait`].
     ClusterArrive {
-        /// Whether what its threads stored before is seen by those that wait.
+        /// Whether earlier stores of its threads are visible to the threads that wait.
         released: bool,
-        /// Whether a warp has to come to it together.
+        /// Whether all threads of a warp must execute it together.
         aligned: bool,
     },
     /// `barrier.cluster.wait`
     ClusterWait {
-        /// Whether a warp has to come to it together.
+        /// Whether all threads of a warp must execute it together.
         aligned: bool,
     },
-    /// A `.sync` instruction of which not all members are there yet.
+    /// A `.sync` instruction that not all members have reached yet.
     WarpSync(WarpOp),
-    /// `nanosleep`: others go first.
+    /// `nanosleep`: other warps run first.
     Yield,
     /// `brx.idx`: the targets; the index is operand 0.
     Table(Arc<[u32]>),
 }
 
 impl Control {
-    /// Whether it is a barrier to which the threads of a warp have to come together.
+    /// Whether it is a barrier that all threads of a warp must execute together.
     pub(crate) fn is_aligned(&self) -> bool {
         match self {
             Control::Barrier(Barrier { aligned, .. })
@@ -260,7 +261,7 @@ impl Control {
     }
 }
 
-/// What is called.
+/// The callee.
 #[derive(Clone, Debug)]
 pub(crate) enum Callee {
     /// A function of the program, by its index.
@@ -286,24 +287,24 @@ pub(crate) enum Extern {
     Malloc,
     /// `void free(void *)`
     Free,
-    /// What launches of kernels by kernels are made of.
+    /// A primitive of the device runtime, for launches by kernels.
     Runtime(DeviceRuntime),
 }
 
-/// What `driver/module/device_launches.ptx` makes the functions of CUDA's device runtime of.
+/// The primitives with which `driver/module/device_launches.ptx` implements CUDA's device runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DeviceRuntime {
     /// `void *(void *kernel, dim3 grid, dim3 block, unsigned shared)`: a buffer for the parameters of that launch.
     Configure,
     /// `void *(size_t bytes)`: a buffer for the parameters of any launch.
     Buffer,
-    /// `unsigned (void *buffer, void *stream)`: launches what the buffer was made for.
+    /// `unsigned (void *buffer, void *stream)`: launches the kernel for which the buffer was created.
     Launch,
     /// `unsigned (void *kernel, void *buffer, dim3 grid, dim3 block, unsigned shared, void *stream)`
     LaunchAs,
     /// `unsigned (unsigned forget)`: the thread's last error.
     LastError,
-    /// `unsigned (unsigned code)`: makes that the thread's last error, if it is one.
+    /// `unsigned (unsigned code)`: makes the code the thread's last error, if it is an error.
     Fail,
     /// `void *(unsigned kind)`: a new stream or event; null if there is no room for it.
     Create,
@@ -319,11 +320,11 @@ pub(crate) enum DeviceRuntime {
 /// A call: rows of the caller's frame for arguments and results.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
-    /// What is called.
+    /// The callee.
     pub(crate) callee: Callee,
-    /// Where the arguments are.
+    /// The rows of the arguments.
     pub(crate) args: Box<[ParamRows]>,
-    /// Where the results go.
+    /// The rows for the results.
     pub(crate) returns: Box<[ParamRows]>,
 }
 
@@ -343,7 +344,7 @@ pub(crate) enum BarrierAction {
 }
 
 /// A block barrier. Operands: 0 the destination of a reduction (a row or a predicate), 1 the barrier's number,
-/// 2 the thread count where `counted`, 3 the predicate that is reduced.
+/// 2 the thread count if `counted`, 3 the predicate that is reduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Barrier {
     /// What it does.
@@ -352,7 +353,7 @@ pub(crate) struct Barrier {
     pub(crate) counted: bool,
     /// Whether the reduced predicate is negated.
     pub(crate) negated: bool,
-    /// Whether all of a warp must come to it together.
+    /// Whether all threads of a warp must execute it together.
     pub(crate) aligned: bool,
 }
 

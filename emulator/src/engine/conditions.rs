@@ -1,4 +1,4 @@
-//! The values that decide about conditional nodes of graphs: kernels set them with `cudaGraphSetConditional`.
+//! The values of the handles of conditional graph nodes, which kernels set with `cudaGraphSetConditional`.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ pub(crate) fn get(handle: u64) -> u32 {
     values().get(&handle).copied().unwrap_or(0)
 }
 
-/// The handle is gone.
+/// Forgets a destroyed handle.
 pub(crate) fn forget(handle: u64) {
     values().remove(&handle);
 }

@@ -1,4 +1,4 @@
-//! The functions that the device runtime is made of.
+//! The primitives of the device runtime.
 
 use super::code::{DeviceRuntime, Origin};
 use super::device_runtime::{INVALID_VALUE, Kind, Runtime, SUCCESS, Thread};
@@ -11,7 +11,7 @@ use super::watch::Stream;
 use super::windows;
 use crate::memory::Caller;
 
-/// Calls one for a lane; `word` is a word of an argument. The result; `None` after a fault.
+/// Calls a primitive for a lane; `word` returns a word of an argument. Returns the result; `None` after a fault.
 pub(super) fn call(
     lanes: &mut Lanes<'_>,
     lane: usize,
@@ -70,7 +70,7 @@ pub(super) fn call(
     })
 }
 
-/// A question by its number, as `driver/module/device_queries.ptx` puts it. `None` after a fault.
+/// Answers the query with a number from `driver/module/device_queries.ptx`. `None` after a fault.
 fn question(
     lanes: &mut Lanes<'_>,
     lane: usize,
@@ -90,7 +90,8 @@ fn question(
     })
 }
 
-/// The kernel at an address, and the bytes of its parameters. `None` after a fault, which what is no kernel is on a GPU, too.
+/// The kernel at an address, and the bytes of its parameters. `None` after a fault: an address that is not that of a kernel
+/// is a fault on a GPU, too.
 fn kernel(lanes: &mut Lanes<'_>, lane: usize, runtime: &Runtime<'_>, address: u64) -> Option<(usize, u64)> {
     let known = windows::function_at(lanes.env.kernel.first_function, address)
         .and_then(|function| Some((function, runtime.launcher.parameter_bytes(function)? as u64)));
@@ -109,7 +110,7 @@ fn address(runtime: &Runtime<'_>, thread: Thread, buffer: Result<u64, u32>) -> u
     })
 }
 
-/// A launch by the address of its kernel, and the bytes of its parameters. `None` after a fault, which it is on a GPU, too.
+/// A launch by the address of its kernel, and the bytes of its parameters. `None` after a fault, as on a GPU.
 fn asked(
     lanes: &mut Lanes<'_>,
     lane: usize,
@@ -130,14 +131,14 @@ fn buffer(
 ) -> Result<u64, u32> {
     let memory = lanes.env.memory;
     let address = runtime.buffer(asked, || memory.allocate_buffer(bytes, by))?;
-    // Whoever had these bytes before is done with them.
+    // The previous user of these bytes has finished with them.
     if let (Some(watch), Some(block)) = (&mut lanes.watch, memory.block(address)) {
         watch.allocated(block.host.addr() as u64, block.len);
     }
     Ok(address)
 }
 
-/// Launches a kernel with the parameters in a buffer, which is given back.
+/// Launches a kernel with the parameters in a buffer, and frees the buffer.
 fn launch(
     lanes: &mut Lanes<'_>,
     lane: usize,
@@ -151,7 +152,7 @@ fn launch(
     })?;
     let bytes = child.kernel.parameter_bytes;
     let parameters = if bytes == 0 { Vec::new() } else { fetch(lanes, lane, address, bytes, false) };
-    // A buffer of other bytes than the kernel's parameters have: what was read behind it is no fault.
+    // The buffer is shorter than the kernel's parameters: reading past it is not a fault.
     if parameters.len() < bytes {
         lanes.trouble = None;
     }

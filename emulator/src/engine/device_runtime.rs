@@ -1,4 +1,4 @@
-//! What the device runtime keeps for one grid.
+//! The device runtime's state for one grid.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -8,11 +8,11 @@ use super::kernel::Kernel;
 use super::launch::{Asked, Child, Launcher};
 use crate::memory::{Caller, Memory};
 
-/// Bytes that the launches that wait may take in all, however many a GPU would have done by now: a million of them, and fewer if their
-/// parameters are long.
+/// The maximum number of bytes of all pending launches, which a GPU might have completed by now: enough for a million, or fewer with
+/// long parameters.
 const MOST_WAITING: usize = 256 << 20;
 
-/// Streams and events that a grid may have at a time.
+/// The maximum number of streams and events of a grid at a time.
 const MOST_HANDLES: usize = 1 << 20;
 
 /// Codes of `cudaError_t`.
@@ -22,73 +22,74 @@ pub(super) const MEMORY_ALLOCATION: u32 = 2;
 pub(super) const LAUNCH_PENDING_COUNT_EXCEEDED: u32 = 69;
 pub(super) const INVALID_RESOURCE_HANDLE: u32 = 400;
 
-/// Streams that every grid has: that of the block, by its three names; that of the grid's tail; that of launches without an order.
+/// Streams that every grid has: that of the block, with three names; the tail stream; the fire-and-forget stream.
 pub(super) const BLOCK: std::ops::RangeInclusive<u64> = 0..=2;
 pub(super) const TAIL: u64 = 3;
 pub(super) const FORGET: u64 = 4;
 
-/// A launch whose turn has not come.
+/// A pending launch.
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) child: Child,
-    /// How many launches by kernels are not done while it runs, itself and those that led to it: 0 for the one of the host.
+    /// The nesting depth: the number of unfinished launches by kernels while it runs, itself included; 0 for the launch
+    /// from the host.
     pub(super) depth: usize,
-    /// The grid that launched it, by its number among all that the launch of the host leads to, and which of that one's launches it is.
+    /// The grid that launched it, by its number among all grids of the host's launch, and the index among that grid's launches.
     pub(super) parent: Option<(usize, usize)>,
 }
 
 impl Waiting {
-    /// Bytes that it takes, about.
+    /// The approximate number of bytes that it occupies.
     pub(super) fn bytes(&self) -> usize {
         self.child.launch.parameters.len().max(256)
     }
 }
 
-/// What a handle may stand for.
+/// The kind of a handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Stream,
     Event,
 }
 
-/// A thread of the grid: the number of its block, and its own in there.
+/// A thread of the grid: the number of its block, and its number in the block.
 pub(super) type Thread = (u64, u32);
 
-/// What a watch keeps from one grid to the next: nobody else looks at it.
+/// The state that a watch keeps from one grid to the next, which is opaque here.
 pub(super) type Kept = Box<dyn Any + Send>;
 
-/// What the threads of a grid launch, and have made for that.
+/// The launches of the threads of a grid, and the objects created for them.
 #[derive(Debug)]
 pub(crate) struct Runtime<'e> {
     pub(super) launcher: &'e dyn Launcher,
     depth: usize,
-    /// Bytes of the launches of other grids that wait.
+    /// Bytes of the pending launches of other grids.
     others: usize,
-    /// Its kernel, if somebody has to know of it when it has ended.
+    /// Its kernel, if it is needed after the grid has ended.
     pub(super) kernel: Option<Arc<Kernel>>,
     /// As in [`Waiting`].
     pub(super) parent: Option<(usize, usize)>,
     /// Its own number.
     number: usize,
-    /// Blocks that grids before it had.
+    /// The number of blocks of earlier grids.
     pub(super) blocks_before: u32,
-    /// What the watch keeps of the grids before it, where they are checked: the worker has it while it runs.
+    /// The watch's state from earlier grids, if they are checked; the worker holds it while the grid runs.
     family: Mutex<Option<Kept>>,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Buffers for parameters, by address, with the launch that each was made for.
+    /// Parameter buffers by address, each with the launch for which it was created.
     buffers: HashMap<u64, Option<Asked>>,
     /// Launches, and those to the tail.
     launched: [Vec<Waiting>; 2],
     /// Bytes of them all.
     bytes: usize,
-    /// Of the threads of blocks that are not done: by the number in the block, by the block's.
+    /// The last errors of the threads of unfinished blocks: by block, then by thread.
     errors: HashMap<u64, HashMap<u32, u32>>,
     handles: HashMap<u64, Kind>,
-    /// Handles that there were.
+    /// The number of handles created so far.
     made: u64,
 }
 
@@ -99,7 +100,8 @@ impl<'e> Runtime<'e> {
         Runtime { launcher, depth, others, kernel, parent, number, blocks_before, family, state }
     }
 
-    /// The same, for the grid of that number, which runs behind so many blocks of others and what they did.
+    /// The same for the grid with that number, which runs after so many blocks of earlier grids and after their
+    /// effects.
     pub(super) fn behind(
         self,
         number: usize,
@@ -111,7 +113,7 @@ impl<'e> Runtime<'e> {
         Runtime { kernel, parent, number, blocks_before, family: Mutex::new(family), ..self }
     }
 
-    /// What the grids before did, for the worker that watches this one.
+    /// The state of earlier grids, for the worker that watches this one.
     pub(super) fn take_family(&self) -> Option<Kept> {
         self.family.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -121,12 +123,13 @@ impl<'e> Runtime<'e> {
         *self.family.lock().unwrap_or_else(PoisonError::into_inner) = Some(family);
     }
 
-    // A panic while the lock is held is a bug of this file alone, and what is behind it is still only numbers.
+    // Only a bug in this file could panic while the lock is held, and the state would still be plain numbers.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a buffer, for one launch if that is known. `make` allocates it; a code if there is no room.
+    /// Records a buffer, for a particular launch if that is known. `make` allocates it; returns an error code if
+    /// there is no room.
     pub(super) fn buffer(
         &self,
         asked: Option<Asked>,
@@ -137,16 +140,16 @@ impl<'e> Runtime<'e> {
         Ok(address)
     }
 
-    /// Takes a buffer and the launch that it was made for, if it was made for one.
+    /// Removes a buffer, and returns the launch for which it was created, if any.
     pub(super) fn take(&self, address: u64) -> Result<Option<Asked>, u32> {
         self.state().buffers.remove(&address).ok_or(INVALID_VALUE)
     }
 
-    /// A launch to a stream.
+    /// Adds a launch to a stream.
     pub(super) fn launch(&self, child: Child, stream: u64) -> Result<(), u32> {
         let mut state = self.state();
         let is_stream = |state: &State| state.handles.get(&stream) == Some(&Kind::Stream);
-        // A tail begins when the grid is done, which then counts no more.
+        // A tail launch begins after the grid is done, so the grid does not count for its depth.
         let (list, depth) = match stream {
             TAIL => (1, self.depth.max(1)),
             stream if BLOCK.contains(&stream) || stream == FORGET || is_stream(&state) => (0, self.depth + 1),
@@ -155,7 +158,7 @@ impl<'e> Runtime<'e> {
         let parent = Some((self.number, state.launched.iter().map(Vec::len).sum()));
         let waiting = Waiting { child, depth, parent };
         let bytes = state.bytes + waiting.bytes();
-        // On a GPU what is launched elsewhere than to a tail begins, and mostly ends, beside the grid.
+        // On a GPU, launches to other streams than the tail begin, and mostly end, while the grid runs.
         let [_, tail] = &state.launched;
         if self.depth + tail.len() >= self.launcher.most_waiting() || self.others + bytes > MOST_WAITING {
             return Err(LAUNCH_PENDING_COUNT_EXCEEDED);
@@ -165,7 +168,7 @@ impl<'e> Runtime<'e> {
         Ok(())
     }
 
-    /// The last error of a thread; with `forget` it is none from now on.
+    /// The last error of a thread; with `forget` it is cleared.
     pub(super) fn last_error(&self, thread: Thread, forget: bool) -> u32 {
         let mut state = self.state();
         let (block, thread) = thread;
@@ -174,7 +177,7 @@ impl<'e> Runtime<'e> {
         error.unwrap_or(SUCCESS)
     }
 
-    /// Makes a code the last error of a thread, if it is an error, and answers it.
+    /// Makes a code the last error of a thread, if it is an error, and returns the code.
     pub(super) fn fail(&self, thread: Thread, code: u32) -> u32 {
         if code != SUCCESS {
             let (block, thread) = thread;
@@ -183,12 +186,12 @@ impl<'e> Runtime<'e> {
         code
     }
 
-    /// A block is done: nobody asks for the errors of its threads any more, and a grid may have more threads than there is memory for those.
+    /// Forgets the errors of a finished block's threads: a grid may have more threads than there is memory for their errors.
     pub(super) fn left(&self, block: u64) {
         self.state().errors.remove(&block);
     }
 
-    /// Whether it has no thread's last error.
+    /// Whether no thread has a last error.
     pub(super) fn has_no_errors(&self) -> bool {
         self.state().errors.is_empty()
     }
@@ -200,13 +203,14 @@ impl<'e> Runtime<'e> {
             return 0;
         }
         state.made += 1;
-        // None of the streams that every grid has.
+        // Differs from all streams that every grid has.
         let handle = state.made << 8;
         state.handles.insert(handle, kind);
         handle
     }
 
-    /// Whether a handle stands for that, as a code; what all work that was given to a stream waits for is done in any case.
+    /// Returns an error code unless a handle is of that kind. Nothing else is needed: the dependencies of all work on a
+    /// stream are complete in any case.
     pub(super) fn use_handle(&self, handle: u64, kind: Kind, destroy: bool) -> u32 {
         let mut state = self.state();
         match (state.handles.get(&handle), kind) {
@@ -217,14 +221,14 @@ impl<'e> Runtime<'e> {
                 SUCCESS
             }
             (None, Kind::Stream) if !destroy && BLOCK.contains(&handle) => SUCCESS,
-            // Nothing can be ordered before or after what is launched to the tail or without an order.
+            // Events cannot be ordered with the tail stream or the fire-and-forget stream.
             (_, Kind::Stream) => INVALID_VALUE,
             _ if handle == 0 => INVALID_VALUE,
             _ => INVALID_RESOURCE_HANDLE,
         }
     }
 
-    /// The grid has ended: what it launched, and what it launched to its tail. Buffers that were not launched are given back.
+    /// Ends the grid, and returns its launches and those to its tail stream. Buffers that were not launched are freed.
     pub(super) fn end(self, memory: &Memory, kernel: &str) -> [Vec<Waiting>; 2] {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         for address in state.buffers.into_keys() {
@@ -248,7 +252,7 @@ mod tests {
     use super::super::program::Program;
     use super::*;
 
-    /// One that knows no kernels.
+    /// A resolver that knows no kernels.
     #[derive(Debug)]
     struct Nobody;
 
@@ -270,7 +274,7 @@ mod tests {
         }
     }
 
-    /// The host has no room for any number of parameters.
+    /// The memory for pending parameters is bounded.
     #[test]
     fn launches_that_wait_take_so_many_bytes() {
         let text = ".version 7.0 .target sm_70 .address_size 64 .visible .entry k() { ret; }";
@@ -288,7 +292,7 @@ mod tests {
         assert_eq!([0, 1, 256].map(|bytes| runtime.launch(child(bytes), 0).is_ok()), [true, true, false]);
     }
 
-    /// Nor for any number of handles.
+    /// The number of handles is bounded.
     #[test]
     fn a_grid_has_so_many_handles() {
         let runtime = Runtime::new(&Nobody, 0, 0);
@@ -299,7 +303,7 @@ mod tests {
         assert_ne!(runtime.create(Kind::Stream), 0, "there is room again");
     }
 
-    /// A grid of many threads has no room for the errors of all of them.
+    /// The errors of a block are forgotten with it.
     #[test]
     fn errors_of_a_block_go_with_it() {
         let runtime = Runtime::new(&Nobody, 0, 0);

@@ -1,4 +1,4 @@
-//! What the threads of a launch, and those of a block, share.
+//! State shared by the threads of a launch, and by those of a block.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -13,29 +13,29 @@ use crate::memory::{Memory, Snapshot};
 
 /// A launch while it runs.
 pub(crate) struct Env<'e> {
-    /// What runs.
+    /// The kernel.
     pub(crate) kernel: &'e Kernel,
-    /// How.
+    /// Its launch configuration.
     pub(crate) launch: &'e Launch,
     /// Blocks per cluster.
     pub(crate) cluster: [u32; 3],
     /// The device's memory, for reports.
     pub(crate) memory: &'e Memory,
-    /// The allocations that kernels see.
+    /// The allocations that kernels can access.
     pub(crate) snapshot: Arc<Snapshot>,
     /// The parameters, at address 0 of their window.
     pub(crate) params: Region,
     /// Generic address of the workspace of the grid barrier; 0 if the launch is not cooperative.
     pub(crate) workspace: u64,
-    /// Set when a worker met a fault and the others are to stop.
+    /// Set when a worker has met a fault and the others must stop.
     pub(crate) stop: AtomicBool,
-    /// When it may run no longer, and the limit that says so.
+    /// The time at which it must stop, and the limit.
     pub(crate) deadline: Option<(Instant, Duration)>,
     /// What ends it before its threads do.
     pub(crate) ends: RunControl<'e>,
-    /// What the launch writes, where it runs under several orders.
+    /// The writes of the launch, if it runs under several schedules.
     pub(crate) undo: Option<Arc<Mutex<Undo>>>,
-    /// What its threads launch, where they can.
+    /// The launches of its threads, if they can launch.
     pub(crate) runtime: Option<&'e Runtime<'e>>,
     /// Number of the launch, for `%gridid`.
     pub(crate) grid_id: u64,
@@ -47,13 +47,13 @@ impl Env<'_> {
         self.stop.load(Relaxed) || self.ends.is_unwanted() || self.is_overdue()
     }
 
-    /// Whether the launch has run for as long as it may.
+    /// Whether the launch has exceeded its time limit.
     pub(crate) fn is_overdue(&self) -> bool {
         self.deadline.is_some_and(|(end, _)| Instant::now() >= end)
     }
 }
 
-/// What the threads of one block share.
+/// State shared by the threads of one block.
 #[derive(Debug)]
 pub(crate) struct Block {
     /// `%ctaid`

@@ -1,9 +1,9 @@
-//! The floating-point environment of the host's thread. Arithmetic of the host's is a kernel's as long as that is as a thread starts: rounding
-//! to nearest, with denormals, without signals. A thread of the program may have it otherwise, and those that it starts inherit that.
+//! The floating-point environment of the host thread. Host arithmetic gives a kernel's results only in the default environment: rounding to
+//! nearest, with denormals, without signals. A thread of the program may have changed it, and threads that it starts inherit that.
 #![allow(unsafe_code)]
-// Relies on: the assembly reads and writes the register that has the environment, and nothing else.
+// Relies on: the assembly reads and writes only the register with the environment.
 
-/// The environment is that of the start of a program until this is dropped; then it is what it was.
+/// Sets the default environment until this is dropped, and then restores the previous one.
 pub(super) struct FloatEnvironment {
     before: u64,
 }
@@ -27,7 +27,7 @@ fn read() -> u64 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         let mut value = 0_u32;
-        // SAFETY: the instruction, which every x86-64 has, writes four bytes where `value` is.
+        // SAFETY: the instruction, which every x86-64 CPU has, writes four bytes to `value`.
         unsafe { std::arch::asm!("stmxcsr [{}]", in(reg) &mut value, options(nostack, preserves_flags)) };
         value.into()
     }
@@ -42,13 +42,13 @@ fn read() -> u64 {
     0
 }
 
-/// Only for the environment of a start, which is what compiled code expects, and for one that [`read`] gave on this thread.
+/// The value is the default environment, which compiled code expects, or one that [`read`] returned on this thread.
 fn write(value: u64) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         let value = value as u32;
-        // SAFETY: the instruction reads four bytes, which are there; no reserved bit is set, in the start's value nor in one that was read, so
-        // that it does not fault. Not `nomem`: what is computed before and after keeps to its side.
+        // SAFETY: the instruction reads four valid bytes; no reserved bit is set in the default value or in a value that was read, so it
+        // does not fault. Not `nomem`, so that memory accesses are not moved across it.
         unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &value, options(nostack, preserves_flags)) };
     }
     #[cfg(all(target_arch = "aarch64", not(miri)))]

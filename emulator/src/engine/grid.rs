@@ -24,7 +24,8 @@ const WORKSPACE: u64 = 256;
 /// Threads that may be resident at once on all workers, as on the device that is played.
 const RESIDENT_THREADS: u64 = 132 * 2048;
 
-/// Instructions of threads after which a worker starts the others: what it does itself in the time that a thread takes to start.
+/// The number of thread instructions after which a worker starts the others: about as many as it executes in the time that a
+/// thread takes to start.
 const ALONE: u64 = 100_000;
 /// Backward branches of a warp's turn until then.
 const SHORT_TURN: u32 = 64;
@@ -81,7 +82,7 @@ pub(super) fn run(
 fn run_ordinary(env: &Env<'_>, workers: usize) -> Result<Stats, Box<Fault>> {
     // The watch has to see all accesses, in one order.
     let races = env.memory.checker().is_some_and(|checker| checker.checks().races);
-    // Results that others are compared with have to be the same each time.
+    // Results that are compared with other runs must be deterministic.
     let one = races || env.undo.is_some();
     let work = Work::new(env, if one { 1 } else { workers });
     thread::scope(|scope| {
@@ -166,24 +167,24 @@ impl Drop for Workspace<'_> {
     }
 }
 
-/// In cache lines of its own: who changes it does not take what lies beside it from the others.
+/// A value in separate cache lines, so that changing it does not invalidate neighbouring data in other caches.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Apart<T>(T);
 
-/// The groups of a grid and who runs them.
+/// The groups of a grid and the state of the workers that run them.
 struct Work<'w> {
     workers: usize,
     groups: u64,
-    /// The group that is taken next: all that workers change of this for each of them.
+    /// The next group: the only field that workers change for each group.
     next: Apart<AtomicU64>,
     /// Groups that a worker may have under way at once.
     resident: usize,
     cooperative: bool,
     instructions: AtomicU64,
-    /// The fault of the group that comes first in the grid, with its number.
+    /// The fault of the first faulting group in grid order, with its number.
     fault: Mutex<Option<(u64, Box<Fault>)>>,
-    /// Who looks on, and the blocks of a group.
+    /// The progress to report to, and the number of blocks of a group.
     progress: Option<(&'w Progress, u64)>,
 }
 
@@ -206,8 +207,8 @@ impl Work<'_> {
         }
     }
 
-    /// One worker: runs groups until there are none left, or someone met a fault. It starts the others when there is enough to do.
-    // Not part of its caller: the bench's page tells how to count what this executes.
+    /// One worker: runs groups until none is left or a worker has met a fault. It starts the others when there is enough to do.
+    // Not inlined, so that its instructions can be counted as the bench's documentation describes.
     #[inline(never)]
     fn run(&self, env: &Env<'_>, worker: usize, mut others: Option<impl FnOnce()>) {
         let mut lanes = Lanes::new(env);
@@ -270,7 +271,7 @@ impl Work<'_> {
                     if running.len() < self.resident {
                         self.take(&mut running, &mut spare, env);
                     }
-                    // Else others have the processor when the system says so: on a busy machine they keep it for long.
+                    // Yields only when polling: on a busy machine, other processes would keep the processor for long.
                     if polls {
                         thread::yield_now();
                     }
@@ -290,7 +291,7 @@ impl Work<'_> {
         }
     }
 
-    /// Starts the next group of the grid, ahead of those under way; whether there was one.
+    /// Starts the next group of the grid, ahead of the running ones; returns whether there was one.
     fn take(&self, running: &mut VecDeque<(u64, Group)>, spare: &mut Vec<Group>, env: &Env<'_>) -> bool {
         if self.cooperative || self.next.0.load(Relaxed) >= self.groups {
             return false;

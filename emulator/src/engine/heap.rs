@@ -17,7 +17,7 @@ pub(super) fn malloc(lanes: &mut Lanes<'_>, lane: usize, bytes: u64, origin: Ori
     address
 }
 
-/// `free`: gives a block back, or nothing at 0. False after a fault.
+/// `free`: frees a block, or does nothing for 0. False after a fault.
 pub(super) fn free(lanes: &mut Lanes<'_>, lane: usize, address: u64, origin: Origin) -> bool {
     if address == 0 {
         return true;

@@ -1,4 +1,4 @@
-//! What loading makes of a module's text, or why it does not.
+//! The result of loading a module's text, or the reason of a failure.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::windows;
 use cuda_ptx::{FunctionKind, Linkage, Variable};
 
-/// What decoding needs of a module.
+/// The parts of a module that decoding needs.
 #[derive(Debug, Default)]
 pub(super) struct Image {
     pub(super) text: Arc<str>,
@@ -67,14 +67,14 @@ pub(super) struct Global {
     pub(super) constant: bool,
     /// See [`element_bytes`].
     pub(super) element: u32,
-    /// Placed by the module, which gives the memory back; else whoever loaded it said where it lies.
+    /// Whether the module has allocated it and frees it; otherwise its address was given when the module was loaded.
     pub(super) owned: bool,
 }
 
 /// A shared variable of module scope.
 #[derive(Clone, Debug)]
 pub(super) struct SharedVariable {
-    /// Bytes; 0 for `.extern .shared x[]`, which lies behind all others.
+    /// Bytes; 0 for `.extern .shared x[]`, which is placed after all others.
     pub(super) bytes: u64,
     pub(super) align: u32,
     pub(super) dynamic: bool,
@@ -82,20 +82,20 @@ pub(super) struct SharedVariable {
     pub(super) element: u32,
 }
 
-/// What tells a declaration from all others of an image: where its name stands in [`Image::text`], from which it was parsed. One line may
-/// declare a name several times, in a block each.
+/// Identifies a declaration in an image: the position of its name in [`Image::text`], from which it was parsed. One line may declare a
+/// name several times, each in its own block.
 pub(super) fn declaration(variable: &Variable<'_>) -> usize {
     variable.name.as_ptr().addr()
 }
 
-/// How far the elements of an array are apart for `array[index]`. As ptxas has it, that is the size of the type, for vectors too, and
-/// an array of arrays counts as one of elements.
+/// The distance between elements of an array for `array[index]`. As in ptxas, that is the size of the type, also for vectors, and an
+/// array of arrays counts as an array of elements.
 pub(super) fn element_bytes(variable: &Variable<'_>) -> u32 {
     variable.ty.size() as u32
 }
 
 impl SharedVariable {
-    /// What the layout of shared memory needs of a declaration.
+    /// The properties of a declaration that the layout of shared memory needs.
     pub(super) fn of(variable: &Variable<'_>) -> SharedVariable {
         let dynamic = variable.linkage == Linkage::Extern;
         SharedVariable {
@@ -110,7 +110,7 @@ impl SharedVariable {
 /// Why a module was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadFailure {
-    /// Line in the PTX text, counted from 1; 0 where no line is to blame.
+    /// Line in the PTX text, counted from 1; 0 if it is not about a line.
     pub line: u32,
     /// What is wrong.
     pub message: String,

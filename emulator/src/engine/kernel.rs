@@ -24,7 +24,7 @@ pub struct Kernel {
     pub static_shared: u32,
     /// Bytes of local memory per thread, the functions it calls included (one frame each).
     pub local_bytes: u32,
-    /// Most threads in a block: the product of `.reqntid` or `.maxntid`, else 1024.
+    /// Most threads in a block: the product of `.reqntid` or `.maxntid`, otherwise 1024.
     pub max_threads: u32,
     /// `.reqntid`
     pub reqntid: Option<[u32; 3]>,
@@ -36,33 +36,34 @@ pub struct Kernel {
     pub ptx_version: u32,
     /// Architecture number of `.target`: 90 for `sm_90a`.
     pub target: u32,
-    /// An estimate of the 32-bit registers that a thread needs: the most that are live at once, and at most 255.
+    /// An estimate of the 32-bit registers that a thread needs: the maximum number that is live at once, and at
+    /// most 255.
     pub registers: u32,
     /// Bytes of `.const` variables in its module.
     pub const_bytes: u64,
     /// First valid shared address.
     pub(super) shared_start: u32,
-    /// Where dynamic shared memory starts.
+    /// The start of dynamic shared memory.
     pub(super) dynamic_start: u32,
     /// Whether it has a dynamic array in shared memory.
     pub(super) dynamic: bool,
     /// Whether it can reach `malloc` or `free`.
     pub(super) allocates: bool,
-    /// Whether it can reach what the device runtime launches kernels with.
+    /// Whether it can reach a function with which the device runtime launches kernels.
     pub(super) launches: bool,
     /// Whether it can reach what launches graphs.
     pub(super) launches_graphs: bool,
     /// Instructions that access memory.
     pub(super) sites: u32,
-    /// Shapes of addresses that loads remember for each other.
+    /// The number of address shapes that loads record for each other.
     pub(super) shapes: u32,
-    /// What is known of the watched instructions, by site; empty if nothing is watched.
+    /// The information about watched instructions, by site; empty if nothing is watched.
     pub(super) watched: Vec<Watched>,
-    /// The kernel's own registers that may be read before they are written, where that is watched.
+    /// The kernel's own registers that may be read before they are written, if that is watched.
     pub(super) unwritten: Vec<u32>,
-    /// What is known of the counted instructions, by function; empty if nothing is counted.
+    /// The information about counted instructions, by function; empty if nothing is counted.
     pub(super) profiled: Vec<Vec<Profiled>>,
-    /// What is known of the instructions that run under several orders, by function; empty if there is one order.
+    /// The information about instructions that run under several schedules, by function; empty if schedules are off.
     pub(super) scheduled: Vec<Vec<Scheduled>>,
     /// The kernel, then the functions it reaches.
     pub(super) codes: Vec<Code>,
@@ -72,7 +73,7 @@ pub struct Kernel {
     pub(super) functions: HashMap<usize, usize>,
     /// Address ranges of `.const` variables.
     pub(super) constants: Vec<(u64, u64)>,
-    /// The text of its module; empty where nothing is counted.
+    /// The text of its module; empty if nothing is counted.
     pub(super) text: Arc<str>,
     /// `.file` names by index.
     pub(super) files: HashMap<u32, String>,
@@ -90,7 +91,7 @@ impl Kernel {
         self.allocates
     }
 
-    /// Whether it can reach what launches kernels.
+    /// Whether it can reach a function that launches kernels.
     pub fn launches_kernels(&self) -> bool {
         self.launches
     }

@@ -1,4 +1,4 @@
-//! What a launch asks for and what it reports.
+//! The parameters of a launch and its results.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::progress::Progress;
 
 type Sink = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
-/// Where `printf` of a kernel goes: called with whole formatted strings, from any worker thread.
+/// The destination of a kernel's `printf`: called with complete formatted strings, from any worker thread.
 #[derive(Clone, Default)]
 pub struct Printer(Option<Sink>);
 
@@ -42,15 +42,15 @@ impl fmt::Debug for Printer {
     }
 }
 
-/// One launch. The driver shell has checked dimensions and limits.
+/// One launch. The driver layer has checked dimensions and limits.
 #[derive(Clone, Debug)]
 pub struct Launch {
     /// Blocks in the grid.
     pub grid: [u32; 3],
     /// Threads in a block.
     pub block: [u32; 3],
-    /// Blocks in a cluster; divides `grid`. Ones where the launch names none: the kernel's own
-    /// `.reqnctapercluster` then counts.
+    /// Blocks in a cluster; divides `grid`. Ones if the launch does not specify it: the kernel's own
+    /// `.reqnctapercluster` then applies.
     pub cluster: [u32; 3],
     /// Bytes of dynamic shared memory.
     pub dynamic_shared: u32,
@@ -58,7 +58,7 @@ pub struct Launch {
     pub cooperative: bool,
     /// The parameters at the offsets of [`Kernel::parameters`](super::Kernel::parameters).
     pub parameters: Box<[u8]>,
-    /// Where `printf` goes.
+    /// The destination of `printf`.
     pub printer: Printer,
 }
 
@@ -77,7 +77,7 @@ impl Default for Launch {
     }
 }
 
-/// A launch that a kernel asks for.
+/// A launch that a kernel has requested.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked {
     /// Number of the kernel in the text of its module.
@@ -99,14 +99,14 @@ pub struct Child {
     pub launch: Launch,
 }
 
-/// What a kernel asks its driver. Numbers are those of the runtime, which the driver has, too.
+/// A query of a kernel to its driver. Numbers are those of the runtime, which the driver has, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
     /// A limit of the context.
     Limit(u32),
     /// The context's device.
     Device,
-    /// How many devices there are.
+    /// The number of devices.
     Devices,
     /// An attribute of a device.
     Attribute {
@@ -115,7 +115,7 @@ pub enum Question {
         /// Of which device.
         device: i32,
     },
-    /// What the context prefers, cache or shared memory.
+    /// The cache preference of the context.
     Cache,
     /// An attribute of a function.
     Function {
@@ -135,7 +135,7 @@ pub enum Question {
     },
 }
 
-/// Who knows the kernels that a kernel launches.
+/// Resolves the kernels that a kernel launches.
 pub trait Launcher: Sync + fmt::Debug {
     /// Bytes of the parameters of the kernel with that number; `None` if there is none.
     fn parameter_bytes(&self, function: usize) -> Option<usize>;
@@ -146,7 +146,7 @@ pub trait Launcher: Sync + fmt::Debug {
     /// How many launches may wait at a time (`CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT`).
     fn most_waiting(&self) -> usize;
 
-    /// Answers a question; a number of `cudaError_t` if there is no answer.
+    /// Answers a query; the error is a number of `cudaError_t`.
     fn answer(&self, question: Question) -> Result<u64, u32>;
 }
 
@@ -159,29 +159,29 @@ pub trait GraphLauncher: Sync + fmt::Debug {
     fn launch(&self, exec: u64, stream: u64) -> Result<u32, String>;
 }
 
-/// What ends a launch before its threads do, and who looks on.
+/// Controls for a running launch: early ends and observers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RunControl<'e> {
     /// It may run for so long; then it is a fault.
     pub limit: Option<Duration>,
-    /// Nobody wants it any more once this is set: it ends as it stands, and that is no fault.
+    /// Once this is set, the launch is abandoned: it ends where it is, which is not a fault.
     pub unwanted: Option<&'e AtomicBool>,
-    /// Somebody looks on.
+    /// The progress to report to.
     pub progress: Option<&'e Progress>,
-    /// Who knows the kernels that kernels launch; without it there are none.
+    /// Resolves the kernels that kernels launch; without it they cannot launch any.
     pub launcher: Option<&'e dyn Launcher>,
     /// Who launches graphs for it, if it is in a graph.
     pub graphs: Option<&'e dyn GraphLauncher>,
 }
 
 impl RunControl<'_> {
-    /// Whether nobody wants the launch to go on.
+    /// Whether the launch was abandoned.
     pub(super) fn is_unwanted(&self) -> bool {
         interrupt::is_asked() || self.unwanted.is_some_and(|unwanted| unwanted.load(Relaxed))
     }
 }
 
-/// What a finished launch did.
+/// Statistics of a finished launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// PTX instructions executed, each counted once for every thread that took part.

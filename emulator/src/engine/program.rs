@@ -15,14 +15,14 @@ use crate::memory::Memory;
 use crate::profile::Profiler;
 
 /// A PTX module: its text, its symbols, its variables placed in device memory. Functions are decoded when a kernel
-/// that reaches them is first asked for.
+/// that reaches them is first used.
 pub struct Program {
     pub(super) image: Arc<Image>,
     memory: Arc<Memory>,
     kernels: Mutex<HashMap<String, Arc<Kernel>>>,
 }
 
-/// A kernel that can be decoded so that what it does is counted.
+/// A kernel that can also be decoded with counting.
 pub struct Countable {
     image: Arc<Image>,
     index: usize,
@@ -61,7 +61,7 @@ impl Program {
         Ok(program)
     }
 
-    /// Tells the coverage of all that can be covered: kernels that are never launched, and functions that no kernel reaches.
+    /// Registers all code with the coverage, including kernels that are never launched and functions that no kernel reaches.
     fn declare(&self, profiler: &Profiler) {
         let mut reached: HashSet<String> = HashSet::new();
         let declare = |kernel: &Kernel, reached: &mut HashSet<String>| {
@@ -119,7 +119,7 @@ impl Program {
         Looks {
             watches: self.memory.checker().is_some(),
             profiles: self.memory.profiler().is_some(),
-            // What surfaces hold, and what kernels allocate or launch, cannot be put back.
+            // Contents of surfaces, and allocations and launches by kernels, cannot be undone.
             schedules: self.memory.scheduler().is_some()
                 && !["sust.", "sured."].iter().any(|name| self.image.text.contains(name))
                 && !self.image.externs.iter().any(|name| {
@@ -132,7 +132,7 @@ impl Program {
         }
     }
 
-    /// Variables that were declared `.extern` and that no image defines: they were made here, of zeros.
+    /// Variables that were declared `.extern` and that no image defines: they were created here, filled with zeros.
     pub fn unresolved(&self) -> impl Iterator<Item = &str> {
         self.image.unresolved.iter().map(String::as_str)
     }

@@ -1,4 +1,4 @@
-//! Turns what the interpreter knows into a [`Fault`].
+//! Turns the state of the interpreter into a [`Fault`].
 
 use std::time::Duration;
 
@@ -58,13 +58,14 @@ pub(super) fn overdue<'w>(env: &Env<'_>, warps: impl Iterator<Item = (&'w Block,
     standing(env, warps, FaultKind::TimeLimit, &too_long(limit), &|_, _| None)
 }
 
-/// What is said of a kernel that runs for longer than that.
+/// The message for a kernel that has exceeded the limit.
 pub(super) fn too_long(limit: Duration) -> String {
     let limit = limit.as_secs_f64();
     format!("the kernel ran for longer than {limit} s, the limit that was set for kernels on the emulator")
 }
 
-/// The report of blocks whose threads wait for what cannot come; `looks` says what a warp that runs looks at.
+/// The report of blocks whose threads wait for something that cannot happen; `looks` describes the memory that a
+/// running warp polls.
 pub(super) fn hang<'w>(
     env: &Env<'_>,
     warps: impl Iterator<Item = (&'w Block, &'w Warp)>,
@@ -74,7 +75,7 @@ pub(super) fn hang<'w>(
     standing(env, warps, FaultKind::Deadlock, what, looks)
 }
 
-/// A report that says where the threads of a group stand.
+/// A report with the positions of the threads of a group.
 fn standing<'w>(
     env: &Env<'_>,
     warps: impl Iterator<Item = (&'w Block, &'w Warp)>,
@@ -140,7 +141,7 @@ fn describe(
     format!("{who}: {what}{kind}, PTX line {line}")
 }
 
-/// What a waiting instruction asks for besides its number.
+/// The requirement of a waiting instruction besides its number.
 fn control(code: &Code, pc: u32) -> &'static str {
     let control = code.insts.get(pc as usize).and_then(|inst| code.controls.get(inst.imm as usize));
     match control {

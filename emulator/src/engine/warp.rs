@@ -1,8 +1,8 @@
 //! A warp: 32 threads in lockstep as far as they agree.
 //!
-//! Threads of a warp that stand at the same place form a *split*. The split that runs is that with the deepest call,
-//! then that with the lowest program counter; two that meet at one place become one. That brings the sides of
-//! structured code together again without any analysis. A split that is blocked is plain data.
+//! Threads of a warp with the same position form a *split*. The split that runs is the one with the deepest call,
+//! then the one with the lowest program counter; two splits that reach the same position are merged. This reconverges
+//! structured code without any analysis. A blocked split is plain data.
 #![allow(unsafe_code)]
 // Relies on: instructions run only on the frame of their own code, which `enter` points the lanes at.
 
@@ -28,7 +28,7 @@ use schedule::PATIENCE;
 /// Backward branches of a warp's turn.
 pub(super) const TURN: u32 = 1 << 14;
 
-/// What a split waits for.
+/// The state of a split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// Nothing.
@@ -41,16 +41,16 @@ pub(super) enum State {
     WarpSync(WarpOp, u32),
     /// The cluster's barrier to complete this phase.
     Cluster(u64),
-    /// The rest of its warp, at a barrier to which a warp has to come together.
+    /// Waits for the rest of its warp, at a barrier that a warp must execute together.
     Rest,
-    /// Nothing more: the rest cannot come to that barrier, and it arrives there without.
+    /// No longer waits: the rest cannot reach that barrier, so it arrives alone.
     Alone,
 }
 
-/// Threads of a warp that stand at the same place.
+/// Threads of a warp with the same position.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Split {
-    /// Number that no other split of the warp has.
+    /// A unique number in the warp.
     id: u32,
     frame: usize,
     pub(super) pc: u32,
@@ -65,19 +65,19 @@ impl Split {
         matches!(self.state, State::Ready)
     }
 
-    /// Whether its turn comes again without anybody else's doing.
+    /// Whether it can run without actions of other splits.
     fn is_runnable(&self) -> bool {
         matches!(self.state, State::Ready | State::Opened(_) | State::Alone)
     }
 
-    /// Whether it can run and is not `other`, but stands where that does.
+    /// Whether it can run and is not `other`, but has the same position.
     #[inline(always)]
     fn joins(&self, other: &Split) -> bool {
         self.pc == other.pc && self.frame == other.frame && self.id != other.id && self.is_ready()
     }
 }
 
-/// Where a split of a blocked warp stands, for reports.
+/// The position of a split of a blocked warp, for reports.
 pub(super) struct Waiting<'k> {
     pub(super) code: &'k Code,
     pub(super) split: Split,
@@ -92,13 +92,13 @@ pub(super) enum Outcome {
     Blocked,
     /// Its turn is over, and there is more to do.
     Yielded,
-    /// It does nothing but wait for stores of other threads.
+    /// It only polls for stores of other threads.
     Polling,
     /// A fault, at that instruction of that function of the kernel.
     Fault(Box<StopReason>, usize, u32),
 }
 
-/// What the running split did last.
+/// The last action of the running split.
 enum Event {
     /// Another split may have to run.
     Switch,
@@ -111,30 +111,31 @@ enum Event {
 /// A warp while it runs.
 #[derive(Debug)]
 pub(super) struct Warp {
-    /// Instructions reach it through the lanes, while the scheduler holds the warp: only ever borrowed for a moment.
+    /// Instructions access it through the lanes, while the scheduler holds the warp: it is only borrowed for short
+    /// times.
     state: Box<UnsafeCell<WarpState>>,
     splits: Vec<Split>,
     frames: Frames,
     next_id: u32,
     /// A split that goes first for a while, and for how many more basic blocks.
     boost: Option<(u32, u32)>,
-    /// Backward branches until the next split goes first.
+    /// Backward branches until the next split is preferred.
     patience: u32,
     /// Arrivals at the cluster's barrier by lane.
     arrivals: [u64; 32],
     /// Whether there were any.
     arrived: bool,
-    /// The lanes that have arrived there and not waited.
+    /// The lanes that have arrived at the cluster's barrier and not waited.
     owing: u32,
 }
 
-/// What warps of a block act on.
+/// The state of a block that its warps use.
 pub(super) struct BlockState<'r> {
     pub(super) barriers: &'r mut Barriers,
     pub(super) cluster: &'r mut Cluster,
     /// Backward branches left of the turn.
     pub(super) budget: u32,
-    /// Part of the turn that went into waiting for other threads' stores.
+    /// The part of the turn that was spent polling for other threads' stores.
     pub(super) polled: u32,
 }
 
@@ -190,8 +191,9 @@ impl Warp {
 
     /// What instructions see of it.
     pub(super) fn state(&self) -> &WarpState {
-        // SAFETY: one thread has the warp, as the cell is not `Sync`, and `&mut` to the state is made from `&mut self`
-        // alone, or by an instruction while it runs: none does while the scheduler looks, and none keeps a reference.
+        // SAFETY: only one thread has the warp, because the cell is not `Sync`. `&mut` to the state is created only
+        // from `&mut self`, or by an instruction while it runs: none runs while the scheduler reads the state, and
+        // none keeps a reference.
         unsafe { &*self.state.get() }
     }
 
@@ -221,7 +223,7 @@ impl Warp {
         }
     }
 
-    /// Lets the splits go on that waited for the cluster's barrier to complete a phase.
+    /// Resumes the splits that waited for a phase of the cluster's barrier.
     pub(super) fn open_cluster(&mut self, phase: u64) {
         for split in &mut self.splits {
             if matches!(split.state, State::Cluster(wanted) if wanted <= phase) {
@@ -258,7 +260,7 @@ impl Warp {
         Outcome::Fault(trouble, self.frames.code_index(frame), at)
     }
 
-    /// What its state comes to, in which threads stand where and their registers hold what.
+    /// A hash of its state: the positions of threads and the values of registers.
     pub(super) fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         let mut splits: Vec<&Split> = self.splits.iter().collect();
@@ -276,7 +278,7 @@ impl Warp {
     fn enter<'e>(&mut self, index: usize, lanes: &mut Lanes<'e>) -> &'e Code {
         let split = self.splits[index];
         let code = self.frames.enter(split.frame, lanes);
-        // Again: `&mut` to the state, of which the scheduler may have had one, ends what was lent before.
+        // Entered again, because a `&mut` to the state in the scheduler would invalidate the earlier pointer.
         lanes.enter_warp(&self.state);
         lanes.set_mask(split.mask);
         code

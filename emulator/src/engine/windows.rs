@@ -1,9 +1,9 @@
-//! Where the state spaces lie in the generic address space.
+//! The positions of the state spaces in the generic address space.
 //!
 //! Shared, local and parameter memory each have a window of 4 GiB far above device memory; an address in one of those
-//! spaces is the offset in its window and has 32 bits; sums wrap there. Constant memory lies in device memory, at the same
-//! address of 64 bits in both spaces, and sums of generic and global addresses have 64 bits too: `cvta` adds the start of
-//! a window to all of a register, and takes it away from all of it.
+//! spaces is the 32-bit offset in its window, and sums wrap. Constant memory is in device memory, with the same 64-bit
+//! address in both spaces, and sums of generic and global addresses have 64 bits too: `cvta` adds the start of a window to
+//! the whole register, or subtracts it from that.
 
 use cuda_ptx::Space;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +21,7 @@ pub(crate) const FUNCTION: u64 = 0x7300_0000_0000;
 /// Distance of two functions' addresses.
 pub(crate) const FUNCTION_STEP: u64 = 16;
 
-/// First shared address in use: below it lies what current hardware reserves, and null pointers are caught.
+/// The first shared address in use: current hardware reserves the addresses below, and null pointers are detected.
 pub(crate) const SHARED_START: u32 = 1024;
 /// Where the scratch memory of cooperative groups lies in what hardware reserves (`%reserved_smem_offset_1`): it is
 /// there in kernels that ask for it.

@@ -1,14 +1,13 @@
 //! Loads and stores of bytes that other threads may touch at the same time.
 #![allow(unsafe_code)]
-// Relies on: the caller passes pointers into memory that lives for the call, and every other access to that memory
-// while it is shared is made through this module too, or by the exchanges of `engine::exec::atomics`, which are atomic:
-// that is what "as the head of this file says" means. A kernel's accesses are relaxed atomics, plain moves on the machines
-// we run on; accesses of different sizes to the same bytes race in a way that Rust's memory model does not define
-// yet, and that these machines do. Copies move bytes that may be padding of the host's structures, which no atomic can
-// hold: they are volatile, the same plain moves, and race in the same way where a program lets a kernel and a copy meet.
-// "Others" in the duties are all parts of the emulator. Of memory that the host sees too (managed, registered, its own), the program
-// itself is the other: it orders its accesses with the device's work or makes them atomic, as CUDA asks, or has a data race on a
-// GPU as here.
+// Relies on: the caller passes pointers into memory that is live during the call, and every other access to that memory while it is
+// shared is made through this module too, or by the exchanges of `engine::exec::atomics`, which are atomic: that is what "as the
+// head of this file says" means. A kernel's accesses are relaxed atomics, which are plain moves on the supported machines;
+// concurrent accesses of different sizes to the same bytes are not defined yet by Rust's memory model, but are by these machines.
+// Copies move bytes that may be padding of the host's structures, which an atomic cannot hold: they are volatile, the same plain
+// moves, and race in the same way if a program lets a kernel and a copy overlap. "Others" in the duties are all parts of the
+// emulator. For memory that the host can access too (managed, registered, its own), the program itself is included: it must order
+// its accesses with the device's work or make them atomic, as CUDA requires, or it has a data race here as on a GPU.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -43,9 +42,9 @@ macro_rules! word {
 
             #[inline(always)]
             unsafe fn load(pointer: *const u8) -> Self {
-                // SAFETY: aligned and valid for reads: duty 1. A relaxed load of at most 8 bytes does not write, and may be of memory that is
-                // for reading only ("Atomic accesses to read-only memory" in `std::sync::atomic`, for x86-64 and aarch64). Others use the bytes
-                // meanwhile as the head of this file says, duty 2, which is as good as atomics: there is why.
+                // SAFETY: aligned and valid for reads: duty 1. A relaxed load of at most 8 bytes does not write, and is allowed on
+                // read-only memory ("Atomic accesses to read-only memory" in `std::sync::atomic`, for x86-64 and aarch64). Others use the
+                // bytes meanwhile as the head of this file says (duty 2), which is equivalent to atomics for the reasons given there.
                 unsafe { (*pointer.cast::<$atomic>()).load(Relaxed) }
             }
 
@@ -66,7 +65,7 @@ word! {
     u64, AtomicU64;
 }
 
-/// How many bytes to move at once: a word of memory in one move, so that nobody who looks meanwhile sees a part of it.
+/// The number of bytes to move at once: an aligned word in one move, so that a concurrent reader never sees part of it.
 #[inline(always)]
 fn step(address: usize, rest: usize) -> usize {
     match () {
@@ -86,8 +85,8 @@ pub unsafe fn read(source: *const u8, target: &mut [MaybeUninit<u8>]) {
     while done < target.len() {
         let step = step(source.addr().wrapping_add(done), target.len() - done);
         // SAFETY: `step` bytes are left on both sides (duty 1 and the loop's condition), and the address in shared
-        // memory is a multiple of `step`; `target` is the caller's alone. Others access that memory by plain moves as
-        // these are, or by exchanges (duty 2; the head of this file says what that rests on).
+        // memory is a multiple of `step`; `target` belongs to the caller alone. Others access that memory by plain
+        // moves like these, or by exchanges (duty 2; the head of this file explains the basis).
         unsafe {
             let (from, to) = (source.add(done), target.as_mut_ptr().add(done));
             match step {
@@ -110,8 +109,8 @@ pub unsafe fn write(target: *mut u8, source: &[MaybeUninit<u8>]) {
     while done < source.len() {
         let step = step(target.addr().wrapping_add(done), source.len() - done);
         // SAFETY: `step` bytes are left on both sides (duty 1 and the loop's condition), and the address in shared
-        // memory is a multiple of `step`; nothing writes `source`, which is lent. Others access that memory by plain
-        // moves as these are, or by exchanges (duty 2; the head of this file says what that rests on).
+        // memory is a multiple of `step`; `source` is borrowed, so it is not written. Others access that memory by
+        // plain moves like these, or by exchanges (duty 2; the head of this file explains the basis).
         unsafe {
             let (from, to) = (source.as_ptr().add(done), target.add(done));
             match step {
@@ -124,8 +123,8 @@ pub unsafe fn write(target: *mut u8, source: &[MaybeUninit<u8>]) {
     }
 }
 
-/// Loads bytes of shared memory as a kernel does. A program that lets padding be read as numbers has what a GPU has: bytes
-/// that nobody promised.
+/// Loads bytes of shared memory as a kernel does. A program that reads padding as numbers gets unspecified bytes, as on a
+/// GPU.
 ///
 /// # Safety
 /// 1. `source` is valid for reads of `target.len()` bytes.
@@ -155,8 +154,8 @@ pub fn bytes(numbers: &[u8]) -> &[MaybeUninit<u8>] {
     unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), numbers.len()) }
 }
 
-/// Copies eight numbers of 4 (`WIDE`: 8) bytes out of or into shared memory: as many relaxed accesses in few vector moves where the CPU
-/// has them. An access of 8 bytes counts as two of 4.
+/// Copies eight numbers of 4 (`WIDE`: 8) bytes out of or into shared memory: equivalent to that many relaxed accesses, in few vector
+/// moves if the CPU has them. An access of 8 bytes counts as two of 4.
 ///
 /// # Safety
 /// 1. The numbers are aligned to their size and valid, for reads in the source and for reads and writes in the target; the two do not
@@ -168,8 +167,8 @@ pub fn bytes(numbers: &[u8]) -> &[MaybeUninit<u8>] {
 pub unsafe fn copy_eight<const WIDE: bool>(source: *const u8, target: *mut u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     for part in 0..if WIDE { 2 } else { 1 } {
-        // SAFETY: the assembly moves 32 bytes, which are there on both sides (duty 1), with instructions that the CPU has (duty 3), and does
-        // nothing else. That other threads may write them meanwhile (duty 2) is not for the compiler to know.
+        // SAFETY: the assembly moves 32 bytes, which are valid on both sides (duty 1), with instructions that the CPU has (duty 3), and
+        // does nothing else. Concurrent writes of other threads (duty 2) are invisible to the compiler.
         unsafe {
             std::arch::asm!(
                 "vmovups {value}, [{source}]",
@@ -183,8 +182,8 @@ pub unsafe fn copy_eight<const WIDE: bool>(source: *const u8, target: *mut u8) {
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     for lane in 0..8 {
-        // SAFETY: the number is aligned to its size and valid on both sides, and others use it as `Word` asks: the
-        // caller's duties 1 and 2.
+        // SAFETY: the number is aligned to its size and valid on both sides, and others use it as `Word` requires:
+        // the caller's duties 1 and 2.
         unsafe {
             if WIDE {
                 u64::store(target.add(lane * 8), u64::load(source.add(lane * 8)));
@@ -200,7 +199,8 @@ pub unsafe fn copy_eight<const WIDE: bool>(source: *const u8, target: *mut u8) {
 /// # Safety
 /// 1. The numbers of `live` are aligned to their size and valid for reads in the source.
 /// 2. While others may write those, they do so as the head of this file says.
-/// 3. All eight numbers of the target are aligned to their size, valid for reads and writes, and nobody else's meanwhile.
+/// 3. All eight numbers of the target are aligned to their size, valid for reads and writes, and not used by others
+///    meanwhile.
 /// 4. The CPU, if it is an x86, has AVX2.
 #[inline]
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
@@ -217,10 +217,11 @@ pub unsafe fn load_eight<const WIDE: bool>(source: *const u8, target: *mut u8, l
             let bits = _mm256_set1_epi32(i32::from(live));
             _mm256_sllv_epi32(bits, _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24))
         };
-        // SAFETY: the assembly reads those of 32 bytes that the mask names, which are live (duty 1), and writes 32 bytes of the target,
-        // which are there and nobody else's (duty 3), the others as they are; with instructions that the CPU has (duty 4), and nothing else:
-        // bytes of other numbers of the source are not read, nor do they fault. That other threads may write them meanwhile
-        // (duty 2) is not for the compiler to know. No masked store: some processors take ten times as long for one.
+        // SAFETY: the assembly reads those of the 32 bytes that the mask selects, which are valid (duty 1), and writes 32 bytes of the
+        // target, which are valid and not used by others (duty 3), leaving the values of unselected numbers unchanged. It uses instructions
+        // that the CPU has (duty 4) and does nothing else: bytes of other numbers of the source are neither read nor can they fault.
+        // Concurrent writes of other threads (duty 2) are invisible to the compiler. It does not use a masked store, which takes ten times
+        // as long on some processors.
         unsafe {
             if WIDE {
                 asm!(
@@ -253,8 +254,8 @@ pub unsafe fn load_eight<const WIDE: bool>(source: *const u8, target: *mut u8, l
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     for lane in (0..8).filter(|lane| live & 1 << lane != 0) {
-        // SAFETY: the number is live, so aligned to its size and valid on both sides, and others use it as `Word` asks:
-        // the caller's duties 1 to 3.
+        // SAFETY: the number is live, so aligned to its size and valid on both sides, and others use it as `Word`
+        // requires: the caller's duties 1 to 3.
         unsafe {
             if WIDE {
                 u64::store(target.wrapping_add(lane * 8), u64::load(source.wrapping_add(lane * 8)));

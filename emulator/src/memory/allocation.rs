@@ -14,12 +14,12 @@ use super::shared_pool::Part;
 use super::sharing::Shared;
 use super::{ALIGNMENT, Reach, Written, access};
 
-/// Bytes copied at a time where a copy goes through a buffer.
+/// Bytes copied at a time by a copy through a buffer.
 const CHUNK: usize = 4096;
-/// Alignment of memory that the host sees too.
+/// Alignment of memory that the host can access too.
 const PAGE: u64 = 4096;
 
-/// A live range of device memory. Freed host memory goes back when the last holder drops this.
+/// A live range of device memory. Freed host memory is released when the last holder drops this.
 #[derive(Debug)]
 pub struct Allocation {
     base: u64,
@@ -30,11 +30,11 @@ pub struct Allocation {
     by_peers: bool,
     /// Devices that reach it in any case, one bit each.
     granted: AtomicU32,
-    /// `len` bytes, valid for reads, and unless [`is_read_only`](Allocation::is_read_only) for writes, as long as this lives: `backing`
-    /// keeps them, or for [`Backing::Host`] whoever called [`host_memory`](Allocation::host_memory), by its duty 1.
+    /// `len` bytes, valid for reads, and unless [`is_read_only`](Allocation::is_read_only) for writes, as long as this is alive:
+    /// `backing` keeps them, or for [`Backing::Host`] the caller of [`host_memory`](Allocation::host_memory), by its duty 1.
     host: NonNull<u8>,
     backing: Backing,
-    /// Which of its own bytes were written, where that is of interest.
+    /// Which of its own bytes were written, if that is tracked.
     written: Option<Written>,
 }
 
@@ -43,19 +43,19 @@ pub struct Allocation {
 enum Backing {
     /// In memory of the device.
     Device(#[expect(dead_code, reason = "kept for its drop")] HostBytes),
-    /// In a file that other processes can have.
+    /// In a file that other processes can open.
     Shared {
         bytes: SharedBytes,
-        /// Dropped after the mapping: then others can have the part.
+        /// Dropped after the mapping, so that the part can then be reused.
         part: Option<Part>,
         counted: bool,
     },
     /// In memory that host and devices see at one address.
     Managed(#[expect(dead_code, reason = "kept for its drop")] HostBytes),
-    /// In memory of the host, which somebody else gives back. Where devices may not write it, nor may the emulator: its pages may be
-    /// for reading only.
+    /// In host memory that is released elsewhere. If devices may not write it, the emulator may not either: its pages may be
+    /// read-only.
     Host { writable: bool },
-    /// In memory of the device that has other addresses besides.
+    /// In device memory that may also be mapped at other addresses.
     Mapped {
         physical: Arc<Physical>,
         /// The devices that may write it, one bit each.
@@ -66,20 +66,21 @@ enum Backing {
 /// The devices that may read and write a mapping, one bit each.
 #[derive(Clone, Copy, Debug)]
 pub struct Rights {
-    /// Those that may read it.
+    /// The devices that may read it, one bit each.
     pub readers: u32,
-    /// Those of them that may write it too.
+    /// Those of them that may also write it.
     pub writers: u32,
 }
 
 /// All devices.
 const ALL: u32 = u32::MAX;
 
-// SAFETY: `host` alone keeps this from being `Send`: its bytes are accessed as the head of `memory::access` says, by
-// that module or by atomic exchanges, which is for bytes that many threads use; what backs them is `Send`.
+// SAFETY: only `host` prevents this from being `Send` automatically. Its bytes are accessed as the head of
+// `memory::access` says, by that module or by atomic exchanges, which is meant for bytes that many threads use; their
+// backing is `Send`.
 unsafe impl Send for Allocation {}
-// SAFETY: as for `Send`: a shared reference gives the address of the bytes, which are accessed as said there, and
-// `granted`, which is atomic; what backs the bytes, and `written`, are `Sync`.
+// SAFETY: as for `Send`: a shared reference gives access to the address of the bytes, which are accessed as said
+// there, and to `granted`, which is atomic; the backing and `written` are `Sync`.
 unsafe impl Sync for Allocation {}
 
 impl Allocation {
@@ -96,7 +97,7 @@ impl Allocation {
         Some(Allocation { by_peers, written, ..allocation })
     }
 
-    /// `len` bytes that other processes can have, too. Which of them were written is not known: others may write them.
+    /// `len` bytes that other processes can have, too. Writes are not tracked, because other processes may write them.
     pub(super) fn shared(base: u64, len: u64, device: u32, reach: Reach, shared: Shared) -> Allocation {
         let Shared { bytes, part, counted } = shared;
         let (by_peers, granted) = match reach {
@@ -121,7 +122,7 @@ impl Allocation {
         while done < self.len {
             let part = &mut chunk[..(CHUNK as u64).min(self.len - done) as usize];
             self.load(done, part);
-            // Pages that nobody has used stay unused.
+            // Pages that were never touched remain unallocated.
             if part.iter().any(|byte| *byte != 0) {
                 moved.write(done, access::bytes(part));
             }
@@ -130,7 +131,7 @@ impl Allocation {
         Some(Allocation { by_peers: self.by_peers, ..moved })
     }
 
-    /// The file that its bytes are in, if other processes can have them by it.
+    /// The file with its bytes, if other processes can open it.
     pub(super) fn file(&self) -> Option<&Arc<SharedFile>> {
         match &self.backing {
             Backing::Shared { bytes, .. } => bytes.file(),
@@ -138,7 +139,7 @@ impl Allocation {
         }
     }
 
-    /// Where in the file of a pool it is.
+    /// Its offset in the file of a pool.
     pub(super) fn offset(&self) -> Option<u64> {
         match &self.backing {
             Backing::Shared { part, .. } => part.as_ref().map(Part::offset),
@@ -146,7 +147,7 @@ impl Allocation {
         }
     }
 
-    /// Whether other processes can have its bytes by a descriptor.
+    /// Whether other processes can map its bytes through a descriptor.
     pub fn has_descriptor(&self) -> bool {
         match &self.backing {
             Backing::Shared { part, .. } => part.is_some(),
@@ -155,7 +156,7 @@ impl Allocation {
         }
     }
 
-    /// Memory that the devices reach whose bits are set, whatever peer access there is.
+    /// Memory that the devices with set bits can access, regardless of peer access.
     fn granted(
         base: u64,
         len: u64,
@@ -168,13 +169,13 @@ impl Allocation {
         Allocation { base, len, device, by_peers: false, granted, host, backing, written: None }
     }
 
-    /// The device that has the bytes; 0 for those of the host.
+    /// The device that owns the bytes; 0 for host memory.
     #[inline]
     pub fn device(&self) -> u32 {
         self.device
     }
 
-    /// Whether kernels of `device`, which has peer access to the devices in `peers`, reach it.
+    /// Whether kernels of `device`, which has peer access to the devices in `peers`, can access it.
     pub(super) fn is_reached(&self, device: u32, peers: u32) -> bool {
         let own = 1 << self.device;
         device == self.device && !self.is_mapping()
@@ -199,8 +200,8 @@ impl Allocation {
     /// Memory of the host that devices see at its own address.
     ///
     /// # Safety
-    /// 1. The bytes are valid for reads, and if `writable` for writes, until the allocation is dropped, which the map, snapshots and
-    ///    searches hold.
+    /// 1. The bytes are valid for reads, and if `writable` for writes, until the allocation is dropped, which is held by the map,
+    ///    snapshots and searches.
     pub(super) unsafe fn host_memory(host: NonNull<u8>, len: u64, writable: bool) -> Allocation {
         Allocation::granted(host.addr().get() as u64, len, 0, ALL, host, Backing::Host { writable })
     }
@@ -213,8 +214,8 @@ impl Allocation {
         Allocation::granted(base, len, physical.device(), rights.readers, physical.start(), backing)
     }
 
-    /// Which of its bytes were written; `None` where nothing is tracked: reads are not checked, or the host may
-    /// write them on its own.
+    /// Which of its bytes were written; `None` if that is not tracked, because reads are not checked or the host may
+    /// write them directly.
     pub fn written(&self) -> Option<&Written> {
         match &self.backing {
             Backing::Mapped { physical, .. } => physical.written(),
@@ -222,7 +223,7 @@ impl Allocation {
         }
     }
 
-    /// Whether the host sees it at the same address.
+    /// Whether the host can access it at the same address.
     pub fn is_on_host(&self) -> bool {
         matches!(self.backing, Backing::Managed(_) | Backing::Host { .. })
     }
@@ -232,12 +233,12 @@ impl Allocation {
         matches!(self.backing, Backing::Managed(_))
     }
 
-    /// Whether it is a mapping of memory that has other addresses besides: neighbours of its kind count as one range.
+    /// Whether it is a mapping of memory that may have other addresses; adjacent mappings count as one range.
     pub fn is_mapping(&self) -> bool {
         matches!(self.backing, Backing::Mapped { .. })
     }
 
-    /// Whether that device, which reaches it, may write it.
+    /// Whether that device, which can access it, may write it.
     #[inline]
     pub fn is_writable(&self, device: u32) -> bool {
         match self.backing {
@@ -247,7 +248,7 @@ impl Allocation {
         }
     }
 
-    /// Whether nobody may write it: memory of the host that is for reading only.
+    /// Whether it is read-only host memory.
     #[inline]
     pub fn is_read_only(&self) -> bool {
         matches!(self.backing, Backing::Host { writable: false })
@@ -295,22 +296,22 @@ impl Allocation {
 
     pub(super) fn read(&self, offset: u64, target: &mut [MaybeUninit<u8>]) {
         assert!(self.contains(offset, target.len() as u64));
-        // SAFETY: 1: the range lies inside the allocation, as asserted, whose bytes are valid as long as it lives
-        // (`Allocation::host`); 2: all of the emulator uses them as the head of `access` says, which also says what
-        // holds for the program.
+        // SAFETY: 1: the range was asserted to lie inside the allocation, whose bytes are valid as long as it is
+        // alive (`Allocation::host`); 2: all of the emulator uses them as the head of `access` says, which also
+        // covers the program.
         unsafe { access::read(self.host().add(offset as usize), target) }
     }
 
     pub(super) fn load(&self, offset: u64, target: &mut [u8]) {
         assert!(self.contains(offset, target.len() as u64));
-        // SAFETY: 1: inside, as asserted: valid (`Allocation::host`); 2: all of the emulator uses the bytes as the head
-        // of `access` says.
+        // SAFETY: 1: asserted to be inside, so valid (`Allocation::host`); 2: all of the emulator uses the bytes as the
+        // head of `access` says.
         unsafe { access::load(self.host().add(offset as usize), target) }
     }
 
     pub(super) fn write(&self, offset: u64, source: &[MaybeUninit<u8>]) {
         assert!(self.contains(offset, source.len() as u64) && !self.is_read_only());
-        // SAFETY: 1: inside, and not for reading only, as asserted: valid for writes (`Allocation::host`); 2: all of the emulator uses the
+        // SAFETY: 1: asserted to be inside and not read-only, so valid for writes (`Allocation::host`); 2: all of the emulator uses the
         // bytes as the head of `access` says.
         unsafe { access::write(self.host().add(offset as usize), source) }
         if let Some(written) = self.written() {
@@ -335,7 +336,7 @@ impl Allocation {
     /// Copies `bytes` bytes, with whether they were written; the two may be one allocation and the ranges may overlap.
     pub(super) fn copy(to: &Allocation, to_offset: u64, from: &Allocation, from_offset: u64, bytes: u64) {
         let mut buffer = [MaybeUninit::uninit(); CHUNK];
-        // Backwards where the target lies behind the source in the same bytes, so that none is read after it is written.
+        // Backwards if the target is after the source in the same bytes, so that no byte is read after it is written.
         let address = |allocation: &Allocation, offset| allocation.host.addr().get() as u64 + offset;
         let backwards = address(to, to_offset) > address(from, from_offset);
         let mut done = 0;

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 
 use super::shared::{PAGE, SharedBytes, SharedFile};
 
-/// Pages of numbers, zero at first. Any process can have written anything there.
+/// Pages of numbers, initially zero, to which any process can write anything.
 #[derive(Debug)]
 pub struct Board {
     bytes: SharedBytes,
@@ -15,7 +15,7 @@ pub struct Board {
 impl Board {
     /// Bytes of its file.
     pub const BYTES: u64 = 32 * PAGE;
-    /// How many numbers there are.
+    /// The number of numbers.
     pub const LEN: usize = (Board::BYTES / 8) as usize;
 
     /// The pages that are a file; `None` if it is too short, or the host has no room. The file is not kept.
@@ -25,8 +25,8 @@ impl Board {
 
     /// The numbers.
     pub fn numbers(&self) -> &[AtomicU64; Board::LEN] {
-        // SAFETY: `bytes` is a mapping of `BYTES` bytes, at a multiple of a page, for reads and writes, and stays as long as `self` is borrowed. It is
-        // touched as atomic numbers alone, here and in other processes: its file has a name that only boards' files have.
+        // SAFETY: `bytes` is a page-aligned mapping of `BYTES` bytes for reads and writes, which is valid as long as `self` is borrowed. It
+        // is only accessed as atomic numbers, here and in other processes: its file has a name that only files of boards have.
         unsafe { self.bytes.start().cast().as_ref() }
     }
 }

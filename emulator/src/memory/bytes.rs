@@ -1,7 +1,7 @@
 //! Bytes of the host's heap that back device memory.
 #![allow(unsafe_code)]
-// Relies on: a block's bytes come from `alloc_zeroed` with `layout`, or are pages of that size, stay where they are, and are given back once; the emulator uses
-// them as the head of `access` says.
+// Relies on: a block's bytes come from `alloc_zeroed` with `layout`, or are pages of that size, do not move, and are released once; the
+// emulator uses them as the head of `access` says.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
@@ -16,25 +16,26 @@ use super::shared::SharedBytes;
 #[cfg(target_os = "linux")]
 use std::os::fd::{OwnedFd, RawFd};
 
-/// Zeroed bytes that the system gives when they are used: a large block costs nothing before.
+/// Zeroed bytes that the system provides when they are used, so that a large block costs nothing before.
 ///
-/// The standard library clears what it aligns by more than an allocator does by itself. So this asks for no alignment, and for so much
-/// more that an aligned start is inside.
+/// The standard library clears blocks explicitly if their alignment exceeds that of the allocator. So this requests no alignment, but
+/// enough additional bytes to contain an aligned start.
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
-    /// What the allocator gave for `layout`, or the system as pages; only `new` and `pages` make blocks.
+    /// The pointer that the allocator returned for `layout`, or the system for pages; only `new` and `pages` create
+    /// blocks.
     given: NonNull<u8>,
     layout: Layout,
     #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
     is_pages: bool,
-    /// Where in it the bytes that were asked for start.
+    /// The start of the requested bytes in it.
     start: NonNull<u8>,
 }
 
-// SAFETY: a block is two addresses and a layout, and none of its methods touches the bytes; the allocator takes back on any thread what
-// it gave (duty 1 of `give_back` keeps threads from doing that twice).
+// SAFETY: a block is two addresses and a layout, and none of its methods touches the bytes; memory may be returned to the allocator on
+// any thread (duty 1 of `give_back` prevents doing that twice).
 unsafe impl Send for Block {}
-// SAFETY: as for `Send`: a shared reference gives the address alone, and copies, which may go to other threads.
+// SAFETY: as for `Send`: a shared reference only gives the address, and copies, which may be sent to other threads.
 unsafe impl Sync for Block {}
 
 impl Block {
@@ -45,7 +46,8 @@ impl Block {
         // SAFETY: the layout's size is at least `len`, which is at least one: not zero.
         let given = NonNull::new(unsafe { alloc_zeroed(layout) })?;
         let behind = given.addr().get().wrapping_neg() & (alignment - 1);
-        // SAFETY: masked, `behind` is at most `alignment - 1`, and the block that was just given has that many bytes more than `len`.
+        // SAFETY: after masking, `behind` is at most `alignment - 1`, and the block that was just allocated has that many bytes more
+        // than `len`.
         let start = unsafe { given.add(behind) };
         Some(Block {
             given,
@@ -56,8 +58,8 @@ impl Block {
         })
     }
 
-    /// `len` bytes, at least one, in pages of their own where the system has such: there is nothing at their address any more when
-    /// they are given back. `None` if the host has none left.
+    /// `len` bytes, at least one, in separate pages if the system supports that: once they are released, nothing is mapped at
+    /// their address. `None` if the host is out of memory.
     pub fn pages(len: u64) -> Option<Block> {
         #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
         {
@@ -84,16 +86,18 @@ impl Block {
     pub unsafe fn give_back(self) {
         #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
         if self.is_pages {
-            // SAFETY: 1: only `pages` makes such blocks, of that length; they go back for the first time, unused: duty 1.
+            // SAFETY: 1: only `pages` creates such blocks, with that length; by duty 1 they are released for the first
+            // time and not in use.
             return unsafe { pages::give_back(self.given, self.layout.size()) };
         }
-        // SAFETY: `given` is what the allocator gave for `layout` (only `new` makes blocks), and goes back for the first time, unused: duty 1.
+        // SAFETY: the allocator returned `given` for `layout` (only `new` creates such blocks); by duty 1 it is released for the first time
+        // and not in use.
         unsafe { dealloc(self.given.as_ptr(), self.layout) }
     }
 }
 
-/// A block, released when dropped. The block never leaves this, and whoever has the address of a byte keeps this meanwhile: an
-/// [`Allocation`](super::Allocation) in its backing, [`Physical`] and [`Written`] in a field.
+/// A block, released when dropped. The block is never moved out, and every holder of an address of a byte keeps this value
+/// alive: an [`Allocation`](super::Allocation) in its backing, [`Physical`] and [`Written`] in a field.
 #[derive(Debug)]
 pub(super) struct HostBytes(Block);
 
@@ -111,13 +115,13 @@ impl HostBytes {
 
 impl Drop for HostBytes {
     fn drop(&mut self) {
-        // SAFETY: 1: the block never leaves this value, so that nobody else gives it back; those with addresses of its bytes keep this, which is
-        // now dropped.
+        // SAFETY: 1: the block is never moved out of this value, so it is released only here; holders of addresses of its bytes keep this
+        // value alive, and it is now dropped.
         unsafe { self.0.give_back() }
     }
 }
 
-/// Where the bytes are.
+/// The location of the bytes.
 #[derive(Debug)]
 enum Bytes {
     Own(HostBytes),
@@ -126,7 +130,7 @@ enum Bytes {
     Shared(SharedBytes),
 }
 
-/// Memory of a device that has no address until it is mapped; counts as used while it lives.
+/// Device memory without an address until it is mapped; it counts as used while it is alive.
 #[derive(Debug)]
 pub struct Physical {
     bytes: Bytes,
@@ -153,7 +157,7 @@ impl Physical {
         Some(Physical { bytes: Bytes::Own(bytes?), len, device, used, written })
     }
 
-    /// As [`new`](Self::new), for bytes that other processes can have. Who writes them is not known.
+    /// As [`new`](Self::new), for bytes that other processes can map. Writes are not tracked.
     #[cfg(target_os = "linux")]
     pub(super) fn shared(len: u64, device: u32, used: Arc<AtomicU64>) -> Option<Physical> {
         let bytes = SharedBytes::new(len, device);
@@ -163,7 +167,7 @@ impl Physical {
         Some(Physical { bytes: Bytes::Shared(bytes?), len, device, used, written: None })
     }
 
-    /// What another process exported, which is counted there.
+    /// Memory that another process has exported, which counts as used there.
     ///
     /// # Safety
     ///
@@ -177,7 +181,7 @@ impl Physical {
         Some(Physical { bytes: Bytes::Shared(bytes), len, device, used, written: None })
     }
 
-    /// A descriptor for another process; `None` for bytes that are this one's alone.
+    /// A descriptor for another process; `None` for bytes that only this process has.
     #[cfg(target_os = "linux")]
     pub fn export(&self) -> Option<OwnedFd> {
         match &self.bytes {
@@ -186,7 +190,7 @@ impl Physical {
         }
     }
 
-    /// Whether other processes can have the bytes.
+    /// Whether other processes can map the bytes.
     pub fn is_shared(&self) -> bool {
         !matches!(self.bytes, Bytes::Own(_))
     }
@@ -200,7 +204,7 @@ impl Physical {
         }
     }
 
-    /// Which of its bytes were written, where that is known.
+    /// Which of its bytes were written, if that is tracked.
     pub(super) fn written(&self) -> Option<&Written> {
         self.written.as_ref()
     }

@@ -1,6 +1,6 @@
 //! Memory that has its address from elsewhere: of the host, managed, mapped.
 #![allow(unsafe_code)]
-// Relies on the callers for the lifetime of host memory, which is duty 1 of `enter_host`.
+// Relies on callers to keep host memory valid, which is duty 1 of `enter_host`.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -8,15 +8,15 @@ use std::sync::Arc;
 use super::{Allocation, Memory, OutOfMemory, Physical, Rights};
 
 impl Memory {
-    /// Lets kernels reach memory of the host, at its own address, until it is [taken out](Self::leave): to read it, and if it is
-    /// `writable` to write it.
+    /// Lets kernels access host memory at its own address until it is [removed](Self::leave): for reads, and if it is `writable`
+    /// for writes.
     ///
     /// # Safety
-    /// 1. The bytes are valid for reads, and if `writable` for writes, until they are taken out and all work (kernels, copies) that started
+    /// 1. The bytes are valid for reads, and if `writable` for writes, until they are removed and all work (kernels, copies) that started
     ///    before is done.
     pub unsafe fn enter_host(&self, start: NonNull<u8>, bytes: u64, writable: bool) {
-        // SAFETY: 1: the allocation is held by the map until it is taken out, and after that by the snapshots and searches of work that started
-        // before: for as long the bytes are valid, the caller's duty 1.
+        // SAFETY: 1: the allocation is held by the map until it is removed, and after that by the snapshots and searches of work that
+        // started before. The bytes are valid for that time by the caller's duty 1.
         let allocation = unsafe { Allocation::host_memory(start, bytes, writable) };
         self.write_map().enter(allocation);
     }
@@ -24,7 +24,7 @@ impl Memory {
     /// Managed memory: `bytes` bytes that the host and kernels see at the address that is returned.
     pub fn allocate_managed(&self, bytes: u64) -> Result<u64, OutOfMemory> {
         let refused = OutOfMemory { requested: bytes, free: self.capacity().saturating_sub(self.used()) };
-        // More than the device has may be asked for, but not more than any machine has.
+        // More memory than the device has may be requested, but not more than any machine has.
         let possible = Some(bytes).filter(|bytes| *bytes <= 1 << 46);
         let allocation =
             possible.and_then(|bytes| Allocation::managed(bytes, self.view.device)).ok_or(refused)?;
@@ -44,13 +44,13 @@ impl Memory {
         self.write_map().create_shared(bytes, self.view.device).map(Arc::new)
     }
 
-    /// Lets kernels of some devices reach the first `bytes` bytes of `physical` at `base`, until they are
-    /// [taken out](Self::leave).
+    /// Lets kernels of some devices access the first `bytes` bytes of `physical` at `base`, until they are
+    /// [removed](Self::leave).
     pub fn map(&self, base: u64, bytes: u64, physical: &Arc<Physical>, rights: Rights) {
         self.write_map().enter(Allocation::mapped(base, bytes, physical, rights));
     }
 
-    /// Takes out what was entered at `base`. Kernels that hold a [`Snapshot`](super::Snapshot) still see it.
+    /// Removes the memory that was entered at `base`. Kernels that hold a [`Snapshot`](super::Snapshot) still see it.
     pub fn leave(&self, base: u64) {
         // Dropped without the lock.
         let gone = self.write_map().leave(base);

@@ -1,9 +1,9 @@
-//! The heap that kernels allocate from with `malloc` and give back to with `free`; another one has the parameters of their launches.
+//! The heap for `malloc` and `free` in kernels; a second one holds the parameters of their launches.
 //!
-//! Its bytes are one piece of as many as the limit says, made when the first kernel asks for some, and they stay until the context ends:
-//! whoever uses a block after it was given back uses bytes that are there. Addresses are another matter: each block has one of its own,
-//! with a gap behind it, so that an access beside a block or into one that was given back is seen and can be described. Lookups find the
-//! blocks that live, one at a time, and nothing remembers what they found.
+//! Its bytes are one arena of the size of the limit, allocated when the first kernel requests memory, and kept until the context is
+//! destroyed, so the bytes of a freed block remain valid. Addresses are separate: each block has its own, with a gap after it, so that
+//! an access outside of a block or into a freed one is detected and can be described. Lookups find live blocks one at a time, and their
+//! results are not cached.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -12,30 +12,30 @@ use std::sync::{OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::{Allocation, Reach, Written};
 
-/// Where heaps are: far from other device memory, and below where systems load programs.
+/// The first address of heaps: far from other device memory, and below the addresses at which systems load programs.
 const FIRST: u64 = 0x5000_0000_0000;
 /// Addresses of one heap.
 const ROOM: u64 = 1 << 40;
 /// Heaps with different addresses.
 const HEAPS: u64 = 4;
-/// Where the parameters of launches are, behind all heaps.
+/// The first address for the parameters of launches, after all heaps.
 const BUFFERS: u64 = FIRST + HEAPS * ROOM;
 /// Alignment of blocks; CUDA promises 16.
 const ALIGNMENT: u64 = 256;
-/// Alignment of their bytes, and what their sizes are rounded to.
+/// Alignment of blocks, to which sizes are rounded up.
 const STEP: u64 = 16;
-/// Unused addresses behind every block, at least.
+/// The minimum number of unused addresses after every block.
 const GAP: u64 = 4096;
-/// Blocks that were given back and are remembered for reports.
+/// The number of freed blocks that are remembered for reports.
 const REMEMBERED: usize = 4096;
-/// Bytes of a heap if nobody asks for others (`CU_LIMIT_MALLOC_HEAP_SIZE`).
+/// The default size of a heap, in bytes (`CU_LIMIT_MALLOC_HEAP_SIZE`).
 const DEFAULT: u64 = 8 << 20;
 
 /// The heap of a context.
 #[derive(Debug)]
 pub struct Heap {
     base: u64,
-    /// The functions that allocate a block and give one back, for reports.
+    /// The functions that allocate and free a block, for reports.
     names: [&'static str; 2],
     arena: OnceLock<Option<Allocation>>,
     state: RwLock<State>,
@@ -48,13 +48,13 @@ struct State {
     fixed: bool,
     /// Blocks by address.
     live: BTreeMap<u64, Block>,
-    /// Blocks that were given back, by address, and by whom; the addresses again, oldest first.
+    /// Freed blocks by address, with the caller that freed them; and their addresses, oldest first.
     freed: BTreeMap<u64, (Block, Caller)>,
     freed_order: VecDeque<u64>,
-    /// Free bytes of the arena: length by offset, and the same the other way round.
+    /// Free bytes of the arena: length by offset, and offsets by length.
     free: BTreeMap<u64, u64>,
     by_length: BTreeSet<(u64, u64)>,
-    /// Where the next address is looked for, from the heap's first on.
+    /// The position from which the next address is searched, relative to the heap's first address.
     next: u64,
 }
 
@@ -63,12 +63,12 @@ struct State {
 struct Block {
     /// As asked for.
     len: u64,
-    /// Where in the arena.
+    /// The offset in the arena.
     offset: u64,
     by: Caller,
 }
 
-/// The thread that called `malloc` or `free`, and where.
+/// The thread that called `malloc` or `free`, and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
     /// The kernel.
@@ -83,7 +83,7 @@ pub struct Caller {
     pub source: Option<(String, u32)>,
 }
 
-/// A block that lives.
+/// A live block.
 #[derive(Debug)]
 pub(crate) struct Found<'h> {
     /// Address of the first byte.
@@ -93,11 +93,11 @@ pub(crate) struct Found<'h> {
     /// The bytes, valid for reads and writes as long as the heap is borrowed; used as the head of [`access`](super::access) says. As far
     /// from a multiple of 16 as `base`.
     pub(crate) host: *mut u8,
-    /// Which of the heap's bytes were written, and which of them is the block's first.
+    /// Which of the heap's bytes were written, and the offset of the block in the heap.
     pub(crate) written: Option<(&'h Written, u64)>,
 }
 
-/// Blocks that nobody gave back, from one call of `malloc`.
+/// Blocks from one call of `malloc` that were never freed.
 #[derive(Clone, Debug)]
 pub struct Leak {
     /// The first thread that called it.
@@ -169,7 +169,7 @@ impl Heap {
         Some(address)
     }
 
-    /// `free`: gives a block back. What is at the address if none begins there.
+    /// `free`: frees a block. The error describes the address if no block begins there.
     pub(crate) fn free(&self, address: u64, by: Caller) -> Result<(), Option<String>> {
         let mut state = self.write();
         let Some(block) = state.live.remove(&address) else {
@@ -204,12 +204,12 @@ impl Heap {
         })
     }
 
-    /// Says where the bytes at an address lie; `None` if that has nothing to do with a block of the heap.
+    /// Describes the position of the bytes at an address; `None` if it is not related to a block of the heap.
     pub(super) fn describe(&self, address: u64, bytes: u64) -> Option<String> {
         self.read().describe(address, bytes, self.names)
     }
 
-    /// What was allocated and not given back, by the place in the code.
+    /// The blocks that were allocated and not freed, by place in the code.
     pub fn leaks(&self) -> Vec<Leak> {
         let mut places: Vec<Leak> = Vec::new();
         for (address, block) in &self.read().live {
@@ -229,7 +229,7 @@ impl Heap {
         places
     }
 
-    // A panic while the lock is held is a bug of this file alone, and what is behind it is still only numbers.
+    // Only a bug in this file could panic while the lock is held, and the state would still be plain numbers.
     fn read(&self) -> RwLockReadGuard<'_, State> {
         self.state.read().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
@@ -240,7 +240,7 @@ impl Heap {
 }
 
 impl State {
-    /// Takes `bytes` bytes of the arena, from the shortest piece that has them; where they are.
+    /// Takes `bytes` bytes of the arena, from the shortest free piece that is large enough; returns their offset.
     fn take(&mut self, bytes: u64) -> Option<u64> {
         let (len, offset) = *self.by_length.range((bytes, 0)..).next()?;
         self.by_length.remove(&(len, offset));
@@ -272,7 +272,7 @@ impl State {
         }
     }
 
-    /// An address with so many free ones behind it, and a gap.
+    /// An address followed by `bytes` free addresses and a gap.
     fn place(&mut self, base: u64, bytes: u64) -> Option<u64> {
         let span = bytes.checked_add(GAP)?.checked_next_multiple_of(ALIGNMENT)?;
         let end = base + ROOM;
@@ -299,7 +299,7 @@ impl State {
     }
 
     fn describe(&self, address: u64, bytes: u64, [taken, given]: [&str; 2]) -> Option<String> {
-        /// Farther behind a block than this, it has nothing to do with it.
+        /// An address farther after a block than this is not related to it.
         const NEAR: u64 = GAP;
         let live = self.live.range(..=address).next_back().map(|(base, block)| (*base, block, None));
         let freed =

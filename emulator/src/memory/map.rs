@@ -1,4 +1,4 @@
-//! Which addresses are allocated, which were, and what to say about the others.
+//! The allocated and freed addresses, and descriptions of all others.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use super::shared::SharedFile;
 use super::sharing::Shared;
 use super::{ALIGNMENT, Allocation, NotAnAllocation, OutOfMemory, Reach, Snapshot, View};
 
-/// Where addresses start: far from any host heap, and far below the windows of the other state spaces.
+/// The first address: far from any host heap, and far below the windows of the other state spaces.
 const FIRST: u64 = 0x3000_0000_0000;
-/// Where addresses end; past it they start again from [`FIRST`], in holes.
+/// The end of addresses; after it, allocation starts again from [`FIRST`], in holes.
 const END: u64 = 0x5000_0000_0000;
 /// Room for addresses.
 pub(super) const ROOM: u64 = END - FIRST;
-/// Unused bytes behind every allocation, so that an overrun does not land in the neighbour.
+/// Unused bytes after every allocation, so that an overrun does not reach the next one.
 const GAP: u64 = 1 << 20;
 /// Freed ranges remembered for reports.
 const REMEMBERED: usize = 4096;
@@ -33,14 +33,14 @@ pub(super) struct Map {
     freed: BTreeMap<u64, u64>,
     /// Bases in `freed`, oldest first.
     freed_order: VecDeque<u64>,
-    /// Those made since the last change.
+    /// The snapshots created since the last change.
     snapshots: Vec<(View, Arc<Snapshot>)>,
-    /// Whether allocations know which of their bytes were written.
+    /// Whether allocations track which of their bytes were written.
     tracked: bool,
 }
 
 impl Map {
-    /// `start` is where in the [`ROOM`] the first allocation is, or a little before that: addresses are multiples of [`GAP`], and so of
+    /// `start` is the offset of the first allocation in the [`ROOM`], or slightly less: addresses are multiples of [`GAP`], and so of
     /// [`ALIGNMENT`].
     pub(super) fn new(capacity: u64, devices: u32, start: u64, tracked: bool) -> Map {
         Map {
@@ -96,7 +96,7 @@ impl Map {
         self.snapshots.clear();
     }
 
-    /// Takes out an allocation that was entered. Nobody remembers it: the host may have other things there soon.
+    /// Removes an entered allocation. It is not remembered as freed, because the host may soon reuse its addresses.
     pub(super) fn leave(&mut self, base: u64) -> Option<Arc<Allocation>> {
         self.snapshots.clear();
         self.live.remove(&base)
@@ -120,7 +120,7 @@ impl Map {
         Ok(base)
     }
 
-    /// Enters bytes that other processes can have, at an address of its own.
+    /// Enters bytes that other processes can map, at a new address.
     pub(super) fn enter_shared(
         &mut self,
         shared: Shared,
@@ -159,7 +159,7 @@ impl Map {
         self.live.get(&base)
     }
 
-    /// The same at an address that the caller has chosen; false if there is something already, or no room.
+    /// The same at an address that the caller has chosen; false if it is already in use, or there is no room.
     pub(super) fn allocate_at(&mut self, base: u64, bytes: u64, device: u32) -> bool {
         let Some(end) = base.checked_add(bytes).filter(|_| bytes > 0 && base.is_multiple_of(ALIGNMENT))
         else {
@@ -181,14 +181,14 @@ impl Map {
         true
     }
 
-    /// An address with `rounded` free bytes and a gap behind them.
+    /// An address with `rounded` free bytes and a gap after them.
     fn place(&mut self, rounded: u64) -> Option<u64> {
         let span = rounded.checked_add(GAP)?.checked_next_multiple_of(GAP)?;
         if span > END - FIRST {
             return None;
         }
         let mut base = if END - self.next >= span { self.next } else { FIRST };
-        // Once round: skip over what lives there.
+        // After wrapping around, live allocations are skipped.
         let mut restarted = base == FIRST;
         loop {
             let blocking =
@@ -225,7 +225,7 @@ impl Map {
         }
         self.snapshots.clear();
         if allocation.is_on_host() {
-            // The host may have other things there soon.
+            // The host may soon reuse these addresses.
             return Ok(());
         }
         self.freed.insert(address, allocation.len());
@@ -253,7 +253,7 @@ impl Map {
         Ok(())
     }
 
-    /// What kernels of that device see.
+    /// The allocations that kernels of that device can access.
     pub(super) fn snapshot(&mut self, view: View) -> Arc<Snapshot> {
         if let Some((_, known)) = self.snapshots.iter().find(|(known, _)| *known == view) {
             return Arc::clone(known);
@@ -283,7 +283,7 @@ impl Map {
         self.describe_distance(address)
     }
 
-    /// What lies nearest to an address that was never allocated.
+    /// Describes the nearest allocation for an address that was never allocated.
     fn describe_distance(&self, address: u64) -> String {
         /// Farther than this, the neighbour has nothing to do with it.
         const NEAR: u64 = 1 << 30;

@@ -1,8 +1,8 @@
 //! Device memory: allocations at invented addresses, backed by the host's heap. Devices share one address space.
 //!
-//! A device address is never a host address, so host code that dereferences one faults as it does with a real GPU.
-//! Memory that host and device share is the exception: both see it at the host's address. Addresses are not reused for a long while and neighbours never touch, so that an access behind an allocation or
-//! into a freed one is seen and can be described.
+//! A device address is never a host address, so host code that dereferences one faults as with a real GPU. The exception is memory that
+//! host and device share, which both access at the host's address. Addresses are not reused for a long time, and allocations are never
+//! adjacent, so that an access past an allocation or into a freed one is detected and can be described.
 //!
 //! Everything here is locked inside: host threads, streams and running kernels use one [`Memory`] at a time. Bytes
 //! are only ever used through [`access`], and changed by the atomic exchanges of kernels, because a copy on one stream may legally
@@ -54,17 +54,17 @@ pub struct Memory {
     map: Arc<RwLock<Map>>,
     view: View,
     objects: Arc<Objects>,
-    /// Where kernels allocate.
+    /// The heap of kernels.
     heap: Arc<Heap>,
-    /// Where the parameters of launches by kernels are, while there may be some.
+    /// The buffers for the parameters of launches by kernels, while there may be some.
     buffers: Option<Arc<Heap>>,
-    /// What launches on it are checked for, and where findings go.
+    /// The checks for launches on it, and their findings.
     checker: Option<Arc<Checker>>,
     profiler: Option<Arc<Profiler>>,
     scheduler: Option<Arc<Scheduler>>,
 }
 
-/// Whose kernels look.
+/// The device whose kernels access memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct View {
     /// The device.
@@ -73,19 +73,19 @@ struct View {
     peers: u32,
 }
 
-/// Which kernels of other devices reach an allocation.
+/// Which other devices' kernels can access an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// Those of devices with peer access.
+    /// The devices with peer access.
     Peers,
-    /// Those of the devices whose bits are set, whatever peer access there is.
+    /// The devices whose bits are set, regardless of peer access.
     Granted(u32),
 }
 
 /// The device has no room for an allocation (`CUDA_ERROR_OUT_OF_MEMORY`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfMemory {
-    /// Bytes asked for.
+    /// The requested bytes.
     pub requested: u64,
     /// Bytes that were free.
     pub free: u64,
@@ -94,9 +94,9 @@ pub struct OutOfMemory {
 /// An address that is not the start of a live allocation (`CUDA_ERROR_INVALID_VALUE`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotAnAllocation {
-    /// The address that was to be freed.
+    /// The address passed to the call.
     pub address: u64,
-    /// What is known about that address.
+    /// A description of that address.
     pub description: String,
 }
 
@@ -107,7 +107,7 @@ pub struct BadRange {
     pub address: u64,
     /// Its length in bytes.
     pub bytes: u64,
-    /// What is known about that range.
+    /// A description of that range.
     pub description: String,
 }
 
@@ -117,7 +117,7 @@ impl Memory {
         Memory::checked(capacity, None)
     }
 
-    /// The same, with what kernels of modules in it are checked for.
+    /// The same with checks for kernels.
     pub fn checked(capacity: u64, checker: Option<Arc<Checker>>) -> Memory {
         let tracked = checker.as_ref().is_some_and(|checker| checker.checks().uninitialised);
         let map = Arc::new(RwLock::new(Map::new(capacity, 1, 0, tracked)));
@@ -134,8 +134,8 @@ impl Memory {
         }
     }
 
-    /// The memories of `count` devices, each of `capacity` bytes. `start` tells where in a room of that many addresses the first
-    /// allocation is.
+    /// The memories of `count` devices, each of `capacity` bytes. `start` is the offset of the first allocation in the room of
+    /// addresses.
     pub fn of_devices(
         capacity: u64,
         count: u32,
@@ -151,7 +151,7 @@ impl Memory {
         (0..count).map(|device| Memory { view: View { device, peers: 0 }, ..first.clone() }).collect()
     }
 
-    /// The same memory for kernels that reach allocations of the devices in `peers`, one bit each.
+    /// The same memory for kernels that can access allocations of the devices in `peers`, one bit each.
     pub fn with_peers(&self, peers: u32) -> Memory {
         Memory { view: View { peers, ..self.view }, ..self.clone() }
     }
@@ -161,7 +161,7 @@ impl Memory {
         Memory { heap, ..self }
     }
 
-    /// Where its kernels allocate.
+    /// The heap of its kernels.
     pub fn heap(&self) -> &Heap {
         &self.heap
     }
@@ -172,7 +172,7 @@ impl Memory {
         self.heap.allocate(bytes, self.view.device, tracked, by)
     }
 
-    /// The same memory for kernels that launch kernels, with room for so many bytes of parameters.
+    /// The same memory for kernels that launch kernels, with room for that many bytes of parameters.
     pub(crate) fn with_buffers(&self, bytes: u64) -> Memory {
         Memory { buffers: Some(Arc::new(Heap::for_buffers(bytes))), ..self.clone() }
     }
@@ -193,43 +193,43 @@ impl Memory {
         self.heap.find(address).or_else(|| self.buffers.as_ref()?.find(address))
     }
 
-    /// What launches on it are checked for; `None` if for nothing but faults.
+    /// The checks for launches on it; `None` if only faults are reported.
     pub fn checker(&self) -> Option<&Arc<Checker>> {
         self.checker.as_ref()
     }
 
-    /// The same memory, counting what launches do.
+    /// The same memory with a profiler for launches.
     pub fn with_profiler(self, profiler: Arc<Profiler>) -> Memory {
         Memory { profiler: Some(profiler), ..self }
     }
 
-    /// Who counts what launches do, if anybody does.
+    /// The profiler of launches, if there is one.
     pub fn profiler(&self) -> Option<&Arc<Profiler>> {
         self.profiler.as_ref()
     }
 
-    /// The same memory, whose launches run under several orders.
+    /// The same memory, whose launches run under several schedules.
     pub fn with_scheduler(self, scheduler: Arc<Scheduler>) -> Memory {
         Memory { scheduler: Some(scheduler), ..self }
     }
 
-    /// Who has launches run under several orders, if anybody does.
+    /// The scheduler of launches, if they run under several schedules.
     pub fn scheduler(&self) -> Option<&Arc<Scheduler>> {
         self.scheduler.as_ref()
     }
 
-    /// The same memory for another run of a launch: what is found goes to that checker, and nobody counts.
+    /// The same memory for another run of a launch, with that checker and without a profiler.
     pub(crate) fn apart(&self, checker: Option<Arc<Checker>>) -> Memory {
         Memory { checker, profiler: None, scheduler: None, ..self.clone() }
     }
 
-    /// What handles of textures and surfaces mean: they name addresses of this memory.
+    /// The texture and surface objects, which refer to addresses of this memory.
     pub fn objects(&self) -> &Objects {
         &self.objects
     }
 
     /// Reserves `bytes` bytes and returns their device address, a multiple of [`ALIGNMENT`]. The contents are
-    /// unspecified. An empty request takes one byte, so that its address is its own.
+    /// unspecified. An empty request takes one byte, so that its address is unique.
     pub fn allocate(&self, bytes: u64) -> Result<u64, OutOfMemory> {
         self.allocate_for(bytes, Reach::Peers)
     }
@@ -239,8 +239,8 @@ impl Memory {
         self.write_map().allocate(bytes, self.view.device, reach)
     }
 
-    /// [`allocate`](Self::allocate) at an address that the caller has chosen; false if there is something already, no room, or
-    /// it is no multiple of [`ALIGNMENT`].
+    /// [`allocate`](Self::allocate) at an address that the caller has chosen; false if it is already in use, there is no room,
+    /// or it is not a multiple of [`ALIGNMENT`].
     pub fn allocate_at(&self, address: u64, bytes: u64) -> bool {
         self.write_map().allocate_at(address, bytes, self.view.device)
     }
@@ -255,7 +255,7 @@ impl Memory {
         self.write_map().free(address)
     }
 
-    /// Gives everything back, though somebody may still know this memory.
+    /// Frees everything, although references to this memory may still exist.
     pub fn clear(&self) {
         let live = self.write_map().clear();
         drop(live);
@@ -281,8 +281,8 @@ impl Memory {
         self.read_map().capacity()
     }
 
-    /// Says in words where the `bytes` bytes at `address` lie: inside, behind or before which allocation, or in
-    /// one that was freed. For error messages.
+    /// Describes where the `bytes` bytes at `address` are (inside, after or before an allocation, or in a freed one),
+    /// for error messages.
     pub fn describe(&self, address: u64, bytes: u64) -> String {
         let heaps = [Some(&self.heap), self.buffers.as_ref()];
         if let Some(place) = heaps.into_iter().flatten().find_map(|heap| heap.describe(address, bytes)) {

@@ -70,13 +70,13 @@ impl Memory {
     pub fn fill(&self, address: u64, pattern: &[u8], count: u64) -> Result<(), BadRange> {
         let bytes = (pattern.len() as u64).saturating_mul(count);
         for piece in self.targets(address, bytes)?.as_slice() {
-            // Mappings begin and end at multiples of every pattern's length.
+            // Mappings begin and end at multiples of the length of any pattern.
             piece.allocation.fill(piece.offset, pattern, piece.bytes);
         }
         Ok(())
     }
 
-    /// Copies inside device memory. Overlapping ranges give what a copy through a buffer gives.
+    /// Copies inside device memory. Overlapping ranges give the same result as a copy through a buffer.
     pub fn copy(&self, target: u64, source: u64, bytes: u64) -> Result<(), BadRange> {
         let (from, to) = (self.pieces(source, bytes)?, self.targets(target, bytes)?);
         if let (Pieces::One(from), Pieces::One(to)) = (&from, &to) {
@@ -85,7 +85,7 @@ impl Memory {
         }
         let mut steps = steps(from.as_slice(), to.as_slice());
         if target > source {
-            // So that no byte is read after it is written, where the ranges overlap.
+            // Reversed so that no byte is read after it is written if the ranges overlap.
             steps.reverse();
         }
         for (to, from, bytes) in steps {
@@ -94,7 +94,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Marks these bytes as written, though nobody has touched them since they were allocated: they are zero.
+    /// Marks these bytes as written although they were not touched since they were allocated: they are zero.
     pub fn count_as_written(&self, address: u64, bytes: u64) -> Result<(), BadRange> {
         for piece in self.pieces(address, bytes)?.as_slice() {
             if let Some(written) = piece.allocation.written() {
@@ -124,7 +124,7 @@ impl Memory {
         !self.of_written(address, bytes, |written, at, bytes| !written.is_blank(at, bytes))
     }
 
-    /// Whether a piece of a range is as the test says: true for all that is not tracked.
+    /// Whether the test is true for the pieces of a range; pieces that are not tracked count as true.
     fn of_written(&self, address: u64, bytes: u64, test: impl Fn(&Written, u64, u64) -> bool) -> bool {
         let Ok(pieces) = self.pieces(address, bytes) else { return true };
         pieces.as_slice().iter().all(|piece| {
@@ -176,7 +176,7 @@ impl Memory {
     }
 }
 
-/// A place in an allocation.
+/// A position in an allocation.
 type Position<'a> = (&'a Allocation, u64);
 
 /// Copies of one piece to one piece: target, source, bytes.

@@ -1,8 +1,8 @@
 //! Bytes shared by several processes: parts of a file without a name, mapped into each.
 #![allow(unsafe_code)]
-// Relies on: `start` comes from `mmap` with `len` and is unmapped once, in `drop`; the file's seals keep it from shrinking, so that all
-// of the mapping stays backed; the emulator uses the bytes as the head of `access` says. The functions below are declared as the C
-// library has them on Linux of 64 bits.
+// Relies on: `start` comes from `mmap` with `len` and is unmapped once, in `drop`; the file's seals keep it from shrinking, so that the
+// whole mapping stays backed; the emulator uses the bytes as the head of `access` says. The functions below are declared with the C
+// library's types on 64-bit Linux.
 
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 use std::fs::File;
@@ -12,7 +12,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
-// Of the C library, with the types that it has on Linux of 64 bits.
+// Functions of the C library, with their types on 64-bit Linux.
 unsafe extern "C" {
     fn memfd_create(name: *const c_char, flags: c_uint) -> c_int;
     fn mmap(
@@ -29,7 +29,7 @@ unsafe extern "C" {
     fn getrlimit(resource: c_int, limit: *mut Limit) -> c_int;
 }
 
-/// What a process may have of something (`struct rlimit`).
+/// A limit of a process (`struct rlimit`).
 #[repr(C)]
 struct Limit {
     now: u64,
@@ -54,7 +54,7 @@ const HOLE: c_int = 1 | 2;
 /// `O_NONBLOCK`
 const NO_WAIT: c_int = 0o4000;
 
-/// What the files of memory without an address are called, before the number of the device.
+/// The prefix of the names of files of physical memory, followed by the number of the device.
 const NAME: &str = "cuda-emulator device ";
 
 /// The size of a page: parts of files begin at multiples of it.
@@ -68,35 +68,37 @@ pub struct SharedFile {
 }
 
 impl SharedFile {
-    /// The length that a file may have. One that is longer would end the process, by a signal.
+    /// The maximum length of a file. A longer file would kill the process with a signal.
     pub fn longest() -> u64 {
         let mut limit = Limit { now: u64::MAX, most: u64::MAX };
-        // SAFETY: `limit`, a local, is laid out as the C library's, and outlives the call. Where the call fails it has no limit.
+        // SAFETY: `limit` is a local with the layout of the C library's structure, and outlives the call. If the call fails it
+        // means no limit.
         unsafe { getrlimit(FILE_SIZE, &mut limit) };
         limit.now
     }
 
-    /// `len` zeroed bytes; `None` if the host has none left, or the process may not have such a file. `name` tells other processes what it
-    /// is.
+    /// `len` zeroed bytes; `None` if the host has none left, or the process may not create such a file. `name` tells other processes the
+    /// kind of the file.
     pub fn new(name: &str, len: u64) -> Option<SharedFile> {
         if len > SharedFile::longest() {
             return None;
         }
         let name = CString::new(name).ok()?;
-        // SAFETY: `name` is a text that ends with a NUL, and is kept until the call has read it.
+        // SAFETY: `name` ends with a NUL and outlives the call.
         let number = unsafe { memfd_create(name.as_ptr(), CREATE) };
         if number < 0 {
             return None;
         }
-        // SAFETY: not negative, so a descriptor that `memfd_create` just opened: nobody else knows or closes it.
+        // SAFETY: not negative, so a descriptor that `memfd_create` has just opened, which no other code knows or
+        // closes.
         let file = File::from(unsafe { OwnedFd::from_raw_fd(number) });
         file.set_len(len).ok()?;
-        // SAFETY: `file` is open; `F_ADD_SEALS` takes one `int` behind the command, as `FIXED` is, and no pointer.
+        // SAFETY: `file` is open; `F_ADD_SEALS` takes one `int` after the command, which `FIXED` is, and no pointer.
         let sealed = unsafe { fcntl(file.as_raw_fd(), SEALS[0], FIXED) };
         (sealed == 0).then(|| SharedFile { file: file.into(), len })
     }
 
-    /// What another process, or this one, exported, and its name. The descriptor stays the caller's.
+    /// A file that another process, or this one, has exported, and its name. The caller keeps the descriptor.
     ///
     /// # Safety
     ///
@@ -107,14 +109,14 @@ impl SharedFile {
         SharedFile::checked(unsafe { BorrowedFd::borrow_raw(number) }.try_clone_to_owned().ok()?)
     }
 
-    /// The file of that name which another process has open under that number, if it has; an error where this process has no room for
+    /// The file with that name that another process has open under that number, if it does; an error if this process cannot open
     /// another file.
     pub fn of_process(process: u32, number: u32, name: &str) -> io::Result<Option<SharedFile>> {
         let found = SharedFile::of_thread(&format!("/proc/{process}"), number, name)?;
         if found.is_some() {
             return Ok(found);
         }
-        // The files of a process are found by its first thread, as long as that runs, and by any other.
+        // The files of a process are listed under its first thread while that runs, and under any other thread.
         for thread in std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten() {
             let path = thread.path();
             let found = SharedFile::of_thread(&path.to_string_lossy(), number, name)?;
@@ -125,7 +127,7 @@ impl SharedFile {
         Ok(None)
     }
 
-    /// The same by one thread, of which the system tells in a folder.
+    /// The same for one thread, given its folder in `/proc`.
     fn of_thread(thread: &str, number: u32, name: &str) -> io::Result<Option<SharedFile>> {
         let path = format!("{thread}/fd/{number}");
         // Looked at before it is opened: opening a device can do something.
@@ -143,11 +145,10 @@ impl SharedFile {
         Ok(SharedFile::checked(file.into()).filter(|(_, found)| found == name).map(|(file, _)| file))
     }
 
-    /// A file that is sealed, and its name: others may be anything, and could shrink.
+    /// Accepts only a sealed file, and returns its name: other files may be anything, and could shrink.
     fn checked(file: OwnedFd) -> Option<(SharedFile, String)> {
         let name = name_of(&format!("/proc/self/fd/{}", file.as_raw_fd()))?;
-        // SAFETY: `file` is open; `F_GET_SEALS` takes nothing behind the command; what is asked for is the number that
-        // it returns.
+        // SAFETY: `file` is open; `F_GET_SEALS` takes no argument after the command, and returns a number.
         let seals = unsafe { fcntl(file.as_raw_fd(), SEALS[1]) };
         // A file that cannot be sealed has -1, with all bits.
         if seals < 0 || seals & FIXED != FIXED {
@@ -178,15 +179,15 @@ impl SharedFile {
         self.file.try_clone().ok()
     }
 
-    /// Gives the bytes of whole pages back to the host: they are zero for whoever still reads them.
+    /// Returns the memory of whole pages to the host: later reads find zeros.
     pub(super) fn clear(&self, offset: u64, bytes: u64) {
-        // Where the host cannot, the bytes are kept: the memory of a device is unspecified when it is allocated.
-        // SAFETY: `file` is open, and the call takes no pointer. Its length stays, so that mappings stay backed.
+        // If the host does not support this, the bytes are kept: newly allocated device memory is unspecified.
+        // SAFETY: `file` is open, and the call takes no pointer. The file keeps its length, so mappings stay backed.
         let _ = unsafe { fallocate(self.file.as_raw_fd(), HOLE, offset as i64, bytes as i64) };
     }
 }
 
-/// The name of a file without one, as the kernel tells it where a process has it open.
+/// The name of a file without a path, from the kernel's list of a process's open files.
 fn name_of(path: &str) -> Option<String> {
     let path = std::fs::read_link(path).ok()?;
     let name = path.to_str()?.strip_prefix("/memfd:")?.strip_suffix(" (deleted)")?;
@@ -196,16 +197,18 @@ fn name_of(path: &str) -> Option<String> {
 /// Bytes in a file that other processes can map, too.
 #[derive(Debug)]
 pub(super) struct SharedBytes {
-    /// A mapping of `len` bytes of `file`, for reads and writes, which only `map` makes: it is there as long as this.
+    /// A mapping of `len` bytes of `file`, for reads and writes, which only `map` creates; it lives as long as this
+    /// value.
     start: NonNull<u8>,
     len: usize,
     file: Option<Arc<SharedFile>>,
 }
 
-// SAFETY: a mapping is the process's, not a thread's: any thread may use and unmap it. Its bytes are accessed as the
-// head of `memory::access` says, which is for bytes that many threads use, and no method here touches them.
+// SAFETY: a mapping belongs to the process, not to a thread: any thread may use and unmap it. Its bytes are accessed
+// as the head of `memory::access` says, which is meant for bytes that many threads use, and no method here touches
+// them.
 unsafe impl Send for SharedBytes {}
-// SAFETY: as for `Send`: a shared reference gives the address of the bytes, their number, and the file.
+// SAFETY: as for `Send`: a shared reference only gives the address of the bytes, their number, and the file.
 unsafe impl Sync for SharedBytes {}
 
 impl SharedBytes {
@@ -215,7 +218,8 @@ impl SharedBytes {
         SharedBytes::map(&Arc::new(file), 0, len)
     }
 
-    /// What another process, or this one, exported: the bytes, and the number of their device. The descriptor stays the caller's.
+    /// Memory that another process, or this one, has exported: the bytes, and the number of their device. The caller keeps the
+    /// descriptor.
     ///
     /// # Safety
     ///
@@ -243,7 +247,7 @@ impl SharedBytes {
         Some(SharedBytes { start, len, file: Some(Arc::clone(file)) })
     }
 
-    /// The same bytes, which other processes do not get from this one: they stay when nobody has their file open any more.
+    /// The same bytes without the file, so that this process cannot export them: the mapping outlives the open file.
     pub(super) fn without_file(self) -> SharedBytes {
         let mut bytes = self;
         bytes.file = None;
@@ -255,12 +259,12 @@ impl SharedBytes {
         self.start
     }
 
-    /// Where they are, if others can have them from here.
+    /// The file with the bytes, if this process can export it.
     pub(super) fn file(&self) -> Option<&Arc<SharedFile>> {
         self.file.as_ref()
     }
 
-    /// How many bytes there are.
+    /// The number of bytes.
     pub(super) fn len(&self) -> u64 {
         self.len as u64
     }
@@ -268,8 +272,8 @@ impl SharedBytes {
 
 impl Drop for SharedBytes {
     fn drop(&mut self) {
-        // SAFETY: the field's doc: `map` made it with this length; it is unmapped only here, and whoever has addresses of its bytes keeps this
-        // (`Physical` and `Board` in a field, an `Allocation` in its backing).
+        // SAFETY: `map` created it with this length (documentation of the field); it is unmapped only here, and holders of addresses of its
+        // bytes keep this value alive (`Physical` and `Board` in a field, an `Allocation` in its backing).
         unsafe { munmap(self.start.as_ptr().cast(), self.len) };
     }
 }
@@ -282,10 +286,11 @@ mod tests {
     /// By another one, or by this one again.
     #[test]
     fn only_sealed_files_of_that_name_are_opened() {
-        // SAFETY: the name ends with a NUL, and is kept for good.
+        // SAFETY: the name is a static string that ends with a NUL.
         let number = unsafe { memfd_create(c"open".as_ptr(), CREATE) };
         assert!(number >= 0);
-        // SAFETY: not negative, so a descriptor that `memfd_create` just opened: nobody else knows or closes it.
+        // SAFETY: not negative, so a descriptor that `memfd_create` has just opened, which no other code knows or
+        // closes.
         let file = File::from(unsafe { OwnedFd::from_raw_fd(number) });
         file.set_len(PAGE).unwrap();
         let opened = |name: &str| {
@@ -293,7 +298,7 @@ mod tests {
             file.unwrap().map(|file| file.len())
         };
         assert_eq!(opened("open"), None);
-        // SAFETY: `file` is open; `F_ADD_SEALS` takes one `int` behind the command, as `FIXED` is, and no pointer.
+        // SAFETY: `file` is open; `F_ADD_SEALS` takes one `int` after the command, which `FIXED` is, and no pointer.
         assert_eq!(unsafe { fcntl(file.as_raw_fd(), SEALS[0], FIXED) }, 0);
         assert_eq!((opened("open"), opened("opened")), (Some(PAGE), None));
     }

@@ -1,4 +1,4 @@
-//! A file that allocations of a pool are parts of: who has the file can map each of them.
+//! A file whose parts are the allocations of a pool: a process with the file can map each of them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ pub struct SharedPool {
     taken: Mutex<BTreeMap<u64, u64>>,
 }
 
-/// A part of the file, which is in use as long as this.
+/// A part of the file, which is in use as long as this value lives.
 #[derive(Debug)]
 pub(super) struct Part {
     pool: Arc<SharedPool>,
@@ -22,7 +22,7 @@ pub(super) struct Part {
 }
 
 impl SharedPool {
-    /// A pool in a file, none of which is in use.
+    /// A pool in a file without used parts.
     pub fn new(file: SharedFile) -> Arc<SharedPool> {
         Arc::new(SharedPool { file: Arc::new(file), taken: Mutex::default() })
     }
@@ -48,7 +48,7 @@ impl SharedPool {
     }
 }
 
-/// The first hole of so many bytes before something that is in use.
+/// The first hole of that many bytes before a used part.
 fn hole(taken: &BTreeMap<u64, u64>, bytes: u64) -> Option<u64> {
     let mut end = 0;
     for (offset, len) in taken {
@@ -66,7 +66,7 @@ impl Part {
         &self.pool.file
     }
 
-    /// Where in the file it begins.
+    /// Its offset in the file.
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }
@@ -74,7 +74,7 @@ impl Part {
 
 impl Drop for Part {
     fn drop(&mut self) {
-        // Before others can have the part.
+        // Cleared before the part can be reused.
         self.pool.file.clear(self.offset, self.bytes);
         self.pool.taken().remove(&self.offset);
     }

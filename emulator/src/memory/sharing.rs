@@ -1,4 +1,4 @@
-//! Device memory with an address that other processes have, too.
+//! Device memory that other processes can map, too.
 
 use std::sync::Arc;
 
@@ -10,30 +10,30 @@ use super::{Memory, OutOfMemory, Reach};
 pub(super) struct Shared {
     /// Dropped before the part that they are.
     pub(super) bytes: SharedBytes,
-    /// The part of a pool's file; `None` for a whole file, and for what another process allocated.
+    /// The part of a pool's file; `None` for a whole file, and for memory that another process has allocated.
     pub(super) part: Option<Part>,
-    /// Whether they count as memory of the device: those of another process do there.
+    /// Whether the bytes count as used device memory here: those of another process count there.
     pub(super) counted: bool,
 }
 
 impl Memory {
-    /// The file that the allocation which starts at `address` is in; `None` if there is none.
+    /// The file of the allocation that starts at `address`; `None` if there is none.
     pub fn file_of(&self, address: u64) -> Option<Arc<SharedFile>> {
         self.read_map().starting_at(address)?.file().cloned()
     }
 
-    /// Where in a pool's file the allocation that starts at `address` is.
+    /// The offset in a pool's file of the allocation that starts at `address`.
     pub fn offset_of(&self, address: u64) -> Option<u64> {
         self.read_map().starting_at(address)?.offset()
     }
 
-    /// Moves the bytes of the allocation that starts at `address` into a file, in which they stay. Work that has found them before goes on
-    /// with those that they were: there must be none. False if there is no such allocation, or no room.
+    /// Moves the bytes of the allocation that starts at `address` into a file, in which they remain. Work that has looked them up before
+    /// would continue with the old bytes, so there must be none. False if there is no such allocation, or no room.
     pub fn move_to(&self, address: u64, file: &Arc<SharedFile>) -> bool {
         self.write_map().move_to(address, file)
     }
 
-    /// Allocates from a pool whose memory other processes can have.
+    /// Allocates from a pool whose memory other processes can map.
     pub fn allocate_shared(
         &self,
         pool: &Arc<SharedPool>,
@@ -48,7 +48,7 @@ impl Memory {
         self.write_map().enter_shared(shared, bytes, self.view.device, reach)
     }
 
-    /// Gives what another process allocated, `bytes` bytes of a file, an address here. The file is not kept.
+    /// Maps `bytes` bytes of a file that another process has allocated, at a new address. The file is not kept.
     pub fn open(
         &self,
         file: &Arc<SharedFile>,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::Allocation;
 
-/// Allocations sorted by address. A running kernel sees this and nothing that is allocated later, and keeps what it
-/// sees alive.
+/// Allocations sorted by address. A running kernel uses a snapshot: it does not see later allocations, and keeps
+/// those in the snapshot alive.
 #[derive(Debug, Default)]
 pub struct Snapshot {
     allocations: Box<[Arc<Allocation>]>,
@@ -35,7 +35,7 @@ impl Snapshot {
         self.allocations.get(index).map(|allocation| &**allocation)
     }
 
-    /// How many allocations there are.
+    /// The number of allocations.
     pub fn len(&self) -> usize {
         self.allocations.len()
     }

@@ -1,7 +1,7 @@
 //! Which bytes of a piece of memory were ever written: one bit each, kept only where reads are checked.
 #![allow(unsafe_code)]
-// Relies on: `bits` holds a word of 64 bits for each 64 bytes begun, at an address that is a multiple of 8, and is
-// touched through atomics alone.
+// Relies on: `bits` has a 64-bit word for every 64 bytes or part of them, at an address that is a multiple of 8, and
+// is accessed only through atomics.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -54,17 +54,17 @@ impl Written {
         (0..bytes).filter(|at| !self.covers(offset + at, 1)).collect()
     }
 
-    /// The words that hold the bits of a range, each with those bits.
+    /// The words with the bits of a range, each with a mask of those bits.
     fn words(&self, offset: u64, bytes: u64) -> impl Iterator<Item = (&AtomicU64, u64)> {
         let end = offset.saturating_add(bytes).min(self.len);
         let start = offset.min(end);
         (start / 64..end.div_ceil(64)).map(move |index| {
             let first = start.max(index * 64) % 64;
             let count = end.min(index * 64 + 64) - start.max(index * 64);
-            // Nothing of a word where the range is empty.
+            // No bit if the range is empty.
             let mask = u64::MAX.checked_shr(64 - count as u32).unwrap_or(0) << first;
-            // SAFETY: `index` is below `end.div_ceil(64)`, which is at most `len.div_ceil(64)`, the number of words in `bits`; they are aligned
-            // to 8, live as long as `self`, which the reference borrows, and nothing but this line touches them: as atomics.
+            // SAFETY: `index` is below `end.div_ceil(64)`, which is at most `len.div_ceil(64)`, the number of words in `bits`; they are
+            // aligned to 8, live as long as `self`, which the reference borrows, and are accessed only here, as atomics.
             let word =
                 unsafe { AtomicU64::from_ptr(self.bits.start().as_ptr().cast::<u64>().add(index as usize)) };
             (word, mask)

@@ -146,7 +146,7 @@ pub fn brev<T: Word>(a: T) -> T {
 #[inline(always)]
 pub fn bfind<T: Word>(a: T) -> u32 {
     let magnitude = if T::SIGNED && a < T::default() { a.not() } else { a };
-    // 31 - 32 is already the all ones that "not found" asks for.
+    // 31 - 32 already is the value of all ones for "not found".
     (T::BITS - 1).wrapping_sub(magnitude.clz())
 }
 

@@ -1,8 +1,8 @@
 //! `cvt` between integers and `.f16`, `.bf16`, `.f32`, `.f64` (PTX ISA, "Data Movement and Conversion
 //! Instructions: cvt"), and `cvt.pack`. Narrow formats and packed results are in [`narrow`](super::narrow).
 //!
-//! Integer operands are native types, float operands register bits. A result narrower than its register is
-//! the caller's to extend: with the sign for signed types, with zeros for everything else.
+//! Integer operands are native types, float operands register bits. The caller must extend a result that is narrower
+//! than its register: with the sign for signed types, with zeros for everything else.
 
 use super::exact::{Bf16, Exact, F16, F32, F64, Format};
 use super::half::{self, Half};

@@ -2,8 +2,8 @@
 //!
 //! `R` is the rounding modifier; `.f64` has neither `.ftz` nor `.sat`. NaN results: the ISA says that
 //! payloads are supported and no more. Here a NaN operand wins, made quiet: of several the second in `add`, `sub`
-//! and `mul`, the first in `div`, and in `fma` the second, else the third. An invalid operation gives [`NAN`].
-//! All as an H200 answers.
+//! and `mul`, the first in `div`, and in `fma` the second, else the third. An invalid operation gives [`NAN`]. All as
+//! on an H200.
 
 use super::exact::{Exact, F64};
 use super::rounding::{Mode, Rounding};

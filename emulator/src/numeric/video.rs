@@ -1,10 +1,10 @@
 //! Video instructions (PTX ISA, "Scalar Video Instructions" and "SIMD Video Instructions"): operations on a byte, a half or all of
 //! each operand, or on all bytes or halves at once.
 //!
-//! Scalar instructions that saturate, scale, have a second operation or write a part of the destination do what ptxas 13.0 makes of
-//! them for sm_90, which is not always what the ISA says: `EXACTNESS.md` lists the differences.
+//! Scalar instructions that saturate, scale, have a second operation or write a part of the destination have the semantics of ptxas
+//! 13.0 for sm_90, which is not always that of the ISA: `EXACTNESS.md` lists the differences.
 
-/// What is computed first.
+/// The first operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// `vadd`
@@ -55,7 +55,7 @@ const OPS: [Op; 14] = [
     Op::Ge,
 ];
 
-/// What a scalar instruction does with its third operand.
+/// The operation of a scalar instruction on its third operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Second {
     /// Nothing, or the result replaces a part of it.
@@ -162,7 +162,7 @@ impl Video {
             return if narrows && !shifts { i64::from(value as i32) } else { value };
         }
         if to.bits < 32 && !shifts {
-            // A negative number is taken for a large one.
+            // A negative number is treated as a large one.
             let most = (1 << (to.bits - u32::from(self.signed[0]))) - 1;
             return if value >> 32 == 0 { value.min(most) } else { most };
         }

@@ -2,7 +2,7 @@
 
 /// Rows and columns of a map.
 const SIDE: usize = 64;
-/// Allocations of a kernel that are told, the first that it accesses.
+/// The number of allocations that are reported per kernel: the first ones that it accesses.
 const MOST: usize = 64;
 
 /// Sectors of an allocation that a kernel accessed, by block. Both maps have 64 rows: the row of a block is its linear number, times 64,
@@ -31,7 +31,7 @@ impl AllocationProfile {
         AllocationProfile { address, bytes, column_time: 1, by_time: cells(), by_place: cells() }
     }
 
-    /// A warp of the block in that row accesses a sector, so many bytes behind the start.
+    /// Records that a warp of the block in that row accesses a sector, `offset` bytes after the start.
     fn count(&mut self, row: usize, time: u64, offset: u64) {
         while time / self.column_time >= SIDE as u64 {
             self.fold();

@@ -148,7 +148,7 @@ pub struct KernelProfile {
 #[derive(Default)]
 pub struct Profiler {
     kernels: Mutex<Vec<KernelProfile>>,
-    /// Who also gets everything, and is told of the kernels of each module.
+    /// A profiler that also receives everything, and the kernels of each module.
     coverage: Option<Arc<Profiler>>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Neg;
 
-/// One of the six faces: of x, y and z, those of positive numbers first.
+/// One of the six faces: for each of x, y and z, the positive one first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Face {
     /// 0, 1 or 2: the axis that it is upright on.
@@ -16,7 +16,7 @@ impl Face {
         2 * self.axis + usize::from(self.negative)
     }
 
-    /// Its coordinates of a direction, not yet divided, and what they are divided by.
+    /// The coordinates of a direction on it, before the division, and the divisor.
     fn coordinates<T: Copy + Neg<Output = T>>(self, [x, y, z]: [T; 3]) -> ([T; 2], T) {
         match self.number() {
             0 => ([-z, -y], x),
@@ -41,7 +41,7 @@ impl Face {
     }
 }
 
-/// The face that a direction meets. Where two are as far, that of z comes before that of y, and x last: the guide leaves it open.
+/// The face that a direction hits. If components are equal, z precedes y, and x is last; the guide does not specify this.
 fn face(direction: [f64; 3]) -> Face {
     let [x, y, z] = direction;
     let (axis, at) = if z.abs() >= x.abs() && z.abs() >= y.abs() {
@@ -54,7 +54,7 @@ fn face(direction: [f64; 3]) -> Face {
     Face { axis, negative: at.is_sign_negative() }
 }
 
-/// The face that a direction meets, and where: from 0 to 1.
+/// The face that a direction hits, and the position on it, from 0 to 1.
 pub(super) fn project(direction: [f32; 3]) -> (Face, [f32; 2]) {
     // ptxas divides by the largest coordinate first: it multiplies with `rcp.approx`.
     let largest = direction.iter().fold(0.0_f32, |largest, at| largest.max(at.abs()));
@@ -64,7 +64,7 @@ pub(super) fn project(direction: [f32; 3]) -> (Face, [f32; 2]) {
     (face, at.map(|at| (at / by + 1.0) / 2.0))
 }
 
-/// How far the places on a face are away that go with directions that differ by `gradients`.
+/// The differences of positions on a face for directions that differ by `gradients`.
 pub(super) fn gradients(direction: [f32; 3], gradients: [[f32; 3]; 2]) -> [[f32; 3]; 2] {
     let face = face(direction.map(f64::from));
     let ([s, t], by) = face.coordinates(direction);
@@ -76,7 +76,7 @@ pub(super) fn gradients(direction: [f32; 3], gradients: [[f32; 3]; 2]) -> [[f32;
     })
 }
 
-/// An element at most one beyond one edge of a face of `size` times `size`: where it lies.
+/// The location of an element that is at most one beyond one edge of a face of `size` times `size`.
 pub(super) fn neighbour(face: Face, at: [i64; 2], size: i64) -> (Face, [usize; 2]) {
     if at.iter().all(|at| (0..size).contains(at)) {
         return (face, at.map(|at| at as usize));

@@ -1,8 +1,8 @@
 //! The mean of elements, weighted in 256ths, as an H200 computes it.
 
-/// Bits of fraction behind those of the format that elements keep while they are added.
+/// Additional bits of fraction that elements keep while they are added.
 const GUARD: i32 = 4;
-/// What is no number.
+/// NaN.
 const NAN: f32 = f32::from_bits(0x7fff_ffff);
 
 /// The format of the elements that are mixed, and of the result.
@@ -32,7 +32,7 @@ pub(super) fn around(place: [i64; 3]) -> ([i64; 3], [i64; 3]) {
     (shifted.map(|place| place >> 8), shifted.map(|place| place & 255))
 }
 
-/// How much each corner counts, 256 together: products are rounded, a half up, and the others are what is left.
+/// The weight of each corner, 256 in total: products are rounded, a half up, and the others are the remainders.
 pub(super) fn weights([x, y, z]: [i64; 3], dimensions: usize) -> [i64; 8] {
     let product = |a: i64, b: i64| (a * b + 128) >> 8;
     let (y, z) = (if dimensions > 1 { y } else { 0 }, if dimensions > 2 { z } else { 0 });
@@ -57,7 +57,7 @@ struct Sum {
     exponent: i32,
 }
 
-/// What an `f32` has before its sign and exponent: a whole number and its exponent; subnormal ones are zero.
+/// The parts of an `f32`: an integer and its exponent; subnormal numbers are zero.
 fn parts(value: f32) -> (i64, i32) {
     let bits = value.to_bits();
     let exponent = (bits >> 23 & 0xff) as i32;
@@ -68,7 +68,7 @@ fn parts(value: f32) -> (i64, i32) {
     (if value.is_sign_negative() { -number } else { number }, exponent - 127)
 }
 
-/// Elements are cut off, towards zero, behind the largest one's fraction and the guard bits; their products are added.
+/// Elements are truncated towards zero after the largest one's fraction and the guard bits; their products are added.
 fn sum(terms: &[(f32, i64)], precision: Precision) -> Sum {
     let used =
         terms.iter().filter(|(_, weight)| *weight != 0).map(|(value, weight)| (parts(*value), *weight));

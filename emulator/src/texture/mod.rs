@@ -1,5 +1,5 @@
-//! What texture and surface handles mean, and how they read and write device memory ("Texture and Surface Memory" and
-//! "Texture Fetching" in the programming guide).
+//! The objects of texture and surface handles, and how they read and write device memory ("Texture and Surface
+//! Memory" and "Texture Fetching" in the programming guide).
 
 mod cube;
 mod mix;
@@ -21,7 +21,7 @@ pub use texel::{Channel, Texel, Value};
 pub struct Image {
     /// Address of the first one.
     pub address: u64,
-    /// What they are.
+    /// Their format.
     pub texel: Texel,
     /// Elements of a row, rows of a plane, planes or layers; none is 0.
     pub size: [usize; 3],
@@ -32,13 +32,13 @@ pub struct Image {
 }
 
 impl Image {
-    /// Where an element is that lies inside.
+    /// The offset of an element that is in bounds.
     fn place(&self, [x, y, z]: [usize; 3]) -> u64 {
         self.address + (z * self.plane + y * self.pitch + x * self.texel.bytes()) as u64
     }
 }
 
-/// What is read outside a texture.
+/// How reads outside of a texture are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // as the API has them
 pub enum Wrap {
@@ -53,7 +53,7 @@ pub enum Wrap {
 pub struct Texture {
     /// Its levels, the largest first; one unless it is mipmapped.
     pub levels: Vec<Image>,
-    /// What is read outside, for each dimension.
+    /// How reads outside are handled, for each dimension.
     pub wrap: [Wrap; 3],
     /// Whether elements are mixed by distance.
     pub linear: bool,
@@ -63,17 +63,17 @@ pub struct Texture {
     pub integer: bool,
     /// Whether bytes are sRGB.
     pub srgb: bool,
-    /// What is read outside with [`Wrap::Border`].
+    /// The value of reads outside with [`Wrap::Border`].
     pub border: [f32; 4],
     /// Whether levels are mixed.
     pub mix_levels: bool,
-    /// Added to a level that is asked for.
+    /// Added to a requested level.
     pub bias: f32,
     /// Lowest and highest level that is read.
     pub level_range: [f32; 2],
     /// Whether it is plain memory, which reads as zero outside.
     pub memory: bool,
-    /// How many samples are mixed at most where gradients differ.
+    /// The maximum number of samples that are mixed if gradients differ.
     pub anisotropy: u32,
     /// Whether elements of all faces of a cube are mixed.
     pub seamless: bool,

@@ -32,7 +32,7 @@ impl<'m> Reader<'m> {
         self.memory.read(address, element)
     }
 
-    /// The first element that was read though nobody has written all of it.
+    /// The first element that was read although it was not written completely.
     pub fn unwritten(&self) -> Option<u64> {
         self.unwritten.get()
     }

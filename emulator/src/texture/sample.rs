@@ -18,7 +18,7 @@ pub struct Shape {
     pub cube: bool,
 }
 
-/// Where a texture is read.
+/// The coordinates of a read.
 #[derive(Clone, Copy, Debug)]
 pub enum Coordinates {
     /// Elements, or fractions of the size.
@@ -34,11 +34,11 @@ pub enum Lod {
     Base,
     /// That one.
     Level(f32),
-    /// What fits how far the coordinates of neighbours are away: in x, and in y.
+    /// The level that fits the distances to the coordinates of neighbours, in x and in y.
     Gradients([[f32; 3]; 2]),
 }
 
-/// What a texture instruction asks for.
+/// The query of a texture instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Query {
     /// The kind of texture.
@@ -55,14 +55,14 @@ pub struct Query {
 
 /// Levels have 8 bits of fraction.
 const FRACTION: f32 = 256.0;
-/// Fractions of the size are cut off behind so many bits, behind more where the size has more than 14 (H200: up to 4,096, and 30,000).
+/// Fractions of the size are truncated to this many bits, or to more if the size has more than 14 (H200: up to 4,096, and 30,000).
 const COORDINATE_BITS: u32 = 21;
 /// What stands for the largest level: no bias reaches above it.
 const BASE: f32 = -32.0;
 /// Layers above are the last one.
 const LAST_LAYER: u32 = 0xffff;
 
-/// A place in one level: what [`Texture::point`] makes of coordinates.
+/// A position in one level, which [`Texture::point`] computes from coordinates.
 #[derive(Clone, Copy)]
 struct SamplePoint {
     /// Elements of each dimension.
@@ -122,9 +122,9 @@ impl Texture {
         Ok(Value::Integer(found))
     }
 
-    /// The level that is read, with a fraction, within those that there are.
+    /// The level that is read, with a fraction, clamped to the existing levels.
     fn level(&self, query: &Query) -> f32 {
-        // All are cut off behind their 8 bits of fraction (H200).
+        // All are truncated to 8 bits of fraction (H200).
         let cut = |level: f32| (level * FRACTION).trunc() / FRACTION;
         let [lowest, highest] = self.level_range.map(cut);
         let last = self.levels.len().saturating_sub(1) as f32;
@@ -136,7 +136,7 @@ impl Texture {
         (cut(level) + cut(self.bias)).max(lowest).min(highest.max(lowest)).clamp(0.0, last)
     }
 
-    /// The level whose elements are as far apart as the gradients say.
+    /// The level whose elements are as far apart as the gradients.
     fn detail(&self, query: &Query, gradients: [[f32; 3]; 2]) -> f32 {
         let Some(image) = self.levels.first() else { return 0.0 };
         let gradients = match (query.shape.cube, query.at) {
@@ -199,7 +199,7 @@ impl Texture {
         Ok(image.texel.decode(&element, self.integer, self.srgb))
     }
 
-    /// Where coordinates lie in a level.
+    /// The position of coordinates in a level.
     fn point(&self, image: &Image, query: &Query, at: [f32; 3]) -> SamplePoint {
         let (shape, layers) = (query.shape, image.size[2].max(1));
         let layer = query.layer.min(LAST_LAYER) as usize;
@@ -334,7 +334,7 @@ impl Texture {
         Some(inside as usize)
     }
 
-    /// What is beyond the border: its colour as an element has it (H200).
+    /// The value beyond the border: its colour in the format of an element (H200).
     fn outside(&self, image: &Image) -> [u8; 16] {
         let mut element = [0; 16];
         if !self.memory && !image.texel.channel.is_integer(self.integer) {
@@ -344,14 +344,15 @@ impl Texture {
     }
 }
 
-/// Where a number of elements is, in 256ths and in whole ones. What is no number is at zero.
+/// The position of a number of elements, in 256ths and in whole elements. NaN is at zero.
 fn elements(at: f32) -> (i64, i64) {
     // More than enough for every size.
     let near = f64::from(at).clamp(-1e9, 1e9);
     ((near * 256.0 + 0.5).floor() as i64, near.floor() as i64)
 }
 
-/// Where a fraction of a size is, in 256ths of an element and in whole ones: the fraction is cut off (H200).
+/// The position of a fraction of a size, in 256ths of an element and in whole elements: the fraction is truncated
+/// (H200).
 fn fraction(at: f32, size: usize) -> (i64, i64) {
     let bits = COORDINATE_BITS.max(size.next_power_of_two().ilog2() + 7);
     let one = (1_i64 << bits) as f64;

@@ -1,13 +1,13 @@
-//! Reading and writing a surface: bytes at an element's place, without conversion.
+//! Reading and writing a surface: bytes at an element's offset, without conversion.
 
 use super::Image;
 
-/// What an access outside a surface does.
+/// How accesses outside of a surface are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edge {
     /// The kernel stops.
     Trap,
-    /// It is that of the nearest element.
+    /// The nearest element is accessed.
     Clamp,
     /// It reads zero or writes nothing.
     Zero,
@@ -16,7 +16,7 @@ pub enum Edge {
 /// A surface object.
 #[derive(Clone, Copy, Debug)]
 pub struct Surface {
-    /// What it is of.
+    /// The image of the surface.
     pub image: Image,
 }
 

@@ -33,7 +33,7 @@ impl Channel {
         }
     }
 
-    /// Whether it is read as an integer, where short integers are not fractions.
+    /// Whether it is read as an integer, so that short integers are not fractions.
     pub fn is_integer(self, integer: bool) -> bool {
         match self {
             Channel::U32 | Channel::I32 => true,
@@ -74,7 +74,7 @@ impl Channel {
             Channel::U16 => Channel::Unorm16.store(number),
             Channel::I8 => Channel::Snorm8.store(number),
             Channel::I16 => Channel::Snorm16.store(number),
-            // The largest number stands for what is larger.
+            // Larger numbers become the largest one.
             Channel::F16 => self.store(f32::from_bits(number).clamp(-65504.0, 65504.0).to_bits()),
             _ => self.store(number),
         }
@@ -178,7 +178,7 @@ impl Texel {
         self.channel.bytes() * self.channels as usize
     }
 
-    /// Writes an element of these numbers into `bytes`; what it has no channel for is left out.
+    /// Writes an element of these numbers into `bytes`; numbers without a channel are left out.
     pub fn encode(self, numbers: [u32; 4], bytes: &mut [u8]) {
         let each = self.channel.bytes();
         for (bytes, number) in bytes.chunks_exact_mut(each).zip(numbers) {
@@ -239,7 +239,7 @@ impl Texel {
     }
 }
 
-/// The number of `.f16` towards zero, the largest for what is larger; what is no number is 0x7e00 (H200).
+/// The number of `.f16` towards zero, the largest number for larger ones; NaN is 0x7e00 (H200).
 fn truncated(number: f32) -> u16 {
     if number.is_nan() {
         return 0x7e00;
@@ -248,7 +248,7 @@ fn truncated(number: f32) -> u16 {
     nearest - u16::from(f16_to_f32(nearest).abs() > number.abs())
 }
 
-/// An sRGB byte as a linear number: what an H200 has, which is not the nearest number to the standard's.
+/// An sRGB byte as a linear number: the value of an H200, which is not the number nearest to the standard's.
 fn linear(byte: u32) -> f32 {
     f32::from_bits(u32::from(LINEAR[(byte & 0xff) as usize]) << 14)
 }

@@ -90,7 +90,7 @@ unsafe extern "C" fn la_objsearch(name: *const c_char, cookie: *mut usize, _: c_
     // SAFETY: the place, aligned, that `la_objopen` got for the library that looks for another; the loader sets it
     // before that, and only this auditor writes it.
     let is_ours = unsafe { cookie.read() } == OURS;
-    // SAFETY: not null, as was compared, so by the loader's contract a text with its NUL, which nobody writes during
+    // SAFETY: not null, as was checked, so by the loader's contract a text with its NUL, which nobody writes during
     // this call.
     let asked = Path::new(OsStr::from_bytes(unsafe { CStr::from_ptr(name) }.to_bytes()));
     let found = HERE

@@ -83,7 +83,7 @@ fn linked_with(pieces: &[Vec<u8>], library: Option<&[u8]>, log: &mut [u8]) -> Op
     let (mut image, mut bytes) = (null_mut(), 0);
     // SAFETY: the handle that `create` gave, not yet destroyed, and places for the answer, which outlive the call.
     let is_whole = is_added && unsafe { complete(link, &mut image, &mut bytes) } == 0 && !image.is_null();
-    // SAFETY: not null, as was compared, so the driver's image of as many bytes, written by `complete`; it lives as
+    // SAFETY: not null, as was checked, so the driver's image of as many bytes, written by `complete`; it lives as
     // long as the handle, and is copied before that is destroyed. Bytes need no alignment.
     let copy = is_whole.then(|| unsafe { std::slice::from_raw_parts(image.cast::<u8>(), bytes) }.to_vec());
     // SAFETY: the handle that `create` gave, destroyed once and not used after this; the image in it has been copied.

@@ -158,7 +158,7 @@ unsafe extern "C" fn nvJitLinkCreate(handle: *mut usize, count: u32, options: *c
         call(c"nvJitLinkCreate", [handle as usize, pointers.len(), pointers.as_ptr() as usize, 0, 0])
     };
     if code == SUCCESS && !handle.is_null() {
-        // SAFETY: not null, as was compared, so by the contract an aligned place for a handle, which nobody else uses
+        // SAFETY: not null, as was checked, so by the contract an aligned place for a handle, which nobody else uses
         // during the call; the function has written it, as it succeeded.
         links()
             .insert(unsafe { handle.read() }, Link { is_lto, keeps_ptx, arch, registers, ..Link::default() });
@@ -179,12 +179,12 @@ unsafe extern "C" fn nvJitLinkAddData(
     name: *const c_char,
 ) -> usize {
     let bytes = (!data.is_null()).then(|| {
-        // SAFETY: not null, as was compared, so by the function's contract `size` bytes of one allocation, so at most
+        // SAFETY: not null, as was checked, so by the function's contract `size` bytes of one allocation, so at most
         // `isize::MAX`, initialised, which nobody writes during the call; they are copied here. Bytes need no
         // alignment.
         unsafe { std::slice::from_raw_parts(data, size) }.to_vec()
     });
-    // SAFETY: not null, as was compared, so by the function's contract a text with its NUL, which nobody writes
+    // SAFETY: not null, as was checked, so by the function's contract a text with its NUL, which nobody writes
     // during the call.
     let text = if name.is_null() { c"" } else { unsafe { CStr::from_ptr(name) } };
     added(handle, kind, bytes, text.to_bytes(), || {
@@ -313,7 +313,7 @@ unsafe extern "C" fn nvJitLinkGetLinkedCubinSize(handle: usize, size: *mut usize
     let mut name = c"nvJitLinkGetLinkedCubinSize";
     if let Some(link) = links().get(&handle) {
         if let Some(text) = link.image.as_ref().filter(|_| !size.is_null()) {
-            // SAFETY: not null, as was compared, so by the function's contract an aligned place for a size, which
+            // SAFETY: not null, as was checked, so by the function's contract an aligned place for a size, which
             // nobody else uses during the call.
             unsafe { size.write(text.len()) };
             return SUCCESS;
@@ -335,7 +335,7 @@ unsafe extern "C" fn nvJitLinkGetLinkedCubin(handle: usize, cubin: *mut u8) -> u
     let is_lto = match links().get(&handle) {
         Some(link) => {
             if let Some(text) = link.image.as_ref().filter(|_| !cubin.is_null()) {
-                // SAFETY: not null, as was compared; the caller's place, which nobody else uses, has the size that
+                // SAFETY: not null, as was checked; the caller's place, which nobody else uses, has the size that
                 // `nvJitLinkGetLinkedCubinSize` gave, which was that of the text. The text is this library's own, so
                 // the place is not in it, and stays, as `links` is locked. Bytes need no alignment.
                 unsafe { cubin.copy_from_nonoverlapping(text.as_ptr(), text.len()) };
@@ -370,7 +370,7 @@ unsafe extern "C" fn nvJitLinkGetLinkedPtx(handle: usize, ptx: *mut u8) -> usize
     // SAFETY: 1: it takes a handle and a place: the caller's own, under the same contract.
     let code = unsafe { call(c"nvJitLinkGetLinkedPtx", [handle, ptx as usize, 0, 0, 0]) };
     if code == SUCCESS && !ptx.is_null() {
-        // SAFETY: not null, as was compared; by the function's contract the place has that size, which nobody else uses
+        // SAFETY: not null, as was checked; by the function's contract the place has that size, which nobody else uses
         // during the call, and now holds the text, whose every byte is set. Bytes need no alignment.
         lower(unsafe { std::slice::from_raw_parts_mut(ptx, size) });
     }
@@ -384,7 +384,7 @@ unsafe extern "C" fn nvJitLinkGetLinkedPtx(handle: usize, ptx: *mut u8) -> usize
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvJitLinkGetErrorLogSize(handle: usize, size: *mut usize) -> usize {
     if let Some(log) = links().get(&handle).and_then(|link| link.log.as_ref()).filter(|_| !size.is_null()) {
-        // SAFETY: not null, as was compared, so by the function's contract an aligned place for a size, which nobody
+        // SAFETY: not null, as was checked, so by the function's contract an aligned place for a size, which nobody
         // else uses during the call.
         unsafe { size.write(log.len()) };
         return SUCCESS;
@@ -400,7 +400,7 @@ unsafe extern "C" fn nvJitLinkGetErrorLogSize(handle: usize, size: *mut usize) -
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nvJitLinkGetErrorLog(handle: usize, log: *mut u8) -> usize {
     if let Some(text) = links().get(&handle).and_then(|link| link.log.as_ref()).filter(|_| !log.is_null()) {
-        // SAFETY: not null, as was compared; the caller's place, which nobody else uses, has the size that
+        // SAFETY: not null, as was checked; the caller's place, which nobody else uses, has the size that
         // `nvJitLinkGetErrorLogSize` gave, which was that of the text. The text is this library's own, so the place is
         // not in it, and stays, as `links` is locked. Bytes need no alignment.
         unsafe { log.copy_from_nonoverlapping(text.as_ptr(), text.len()) };

@@ -142,7 +142,7 @@ fn ptx_of(program: usize) -> Option<Vec<u8>> {
 unsafe extern "C" fn nvrtcGetCUBINSize(program: usize, size: *mut usize) -> usize {
     let name = match Image::of(program) {
         Image::Limited(text) if !size.is_null() => {
-            // SAFETY: not null, as was compared, so by the function's contract an aligned place for a size, which
+            // SAFETY: not null, as was checked, so by the function's contract an aligned place for a size, which
             // nobody else uses during the call.
             unsafe { size.write(text.len()) };
             return SUCCESS;
@@ -163,7 +163,7 @@ unsafe extern "C" fn nvrtcGetCUBINSize(program: usize, size: *mut usize) -> usiz
 unsafe extern "C" fn nvrtcGetCUBIN(program: usize, cubin: *mut u8) -> usize {
     match Image::of(program) {
         Image::Limited(text) if !cubin.is_null() => {
-            // SAFETY: not null, as was compared; the caller's place, which nobody else uses, has the size that
+            // SAFETY: not null, as was checked; the caller's place, which nobody else uses, has the size that
             // `nvrtcGetCUBINSize` gave, which was that of this text: NVRTC answers the same until the program is compiled again. The text is
             // this library's own, so the place is not in it. Bytes need no alignment.
             unsafe { cubin.copy_from_nonoverlapping(text.as_ptr(), text.len()) };
@@ -174,7 +174,8 @@ unsafe extern "C" fn nvrtcGetCUBIN(program: usize, cubin: *mut u8) -> usize {
         Image::Ptx | Image::Limited(_) => return unsafe { nvrtcGetPTX(program, cubin) },
         Image::Real => {}
     }
-    // SAFETY: 1: it takes a handle and a place. 2: the caller's own, which keep its contract, that of this function.
+    // SAFETY: 1: the C function takes a handle and an output pointer. 2: both are the caller's, who upholds the
+    // contract of this function, which is that of the C function.
     unsafe { Compiler::Nvrtc.call(c"nvrtcGetCUBIN", [program, cubin as usize, 0, 0, 0, 0], INTERNAL) }
 }
 
@@ -188,10 +189,11 @@ unsafe extern "C" fn nvrtcGetPTX(program: usize, ptx: *mut u8) -> usize {
         Ok(size) => size,
         Err(code) => return code,
     };
-    // SAFETY: 1: it takes a handle and a place. 2: the caller's own, which keep its contract, that of this function.
+    // SAFETY: 1: the C function takes a handle and an output pointer. 2: both are the caller's, who upholds the
+    // contract of this function, which is that of the C function.
     let code = unsafe { Compiler::Nvrtc.call(c"nvrtcGetPTX", [program, ptx as usize, 0, 0, 0, 0], INTERNAL) };
     if code as u32 as usize == SUCCESS && !ptx.is_null() {
-        // SAFETY: not null, as was compared; by the function's contract the place has that size, which nobody else uses
+        // SAFETY: not null, as was checked; by the function's contract the place has that size, which nobody else uses
         // during the call, and now holds the text, whose every byte is set. Bytes need no alignment.
         lower(unsafe { std::slice::from_raw_parts_mut(ptx, size) });
     }

@@ -78,7 +78,7 @@ impl Compiler {
         if handle.is_null() {
             // SAFETY: it asks for nothing: the last failure of this thread, which is text or null.
             let why = unsafe { libc::dlerror() };
-            // SAFETY: not null, as was compared, so a text with its NUL, this thread's own and good until its next call
+            // SAFETY: not null, as was checked, so a text with its NUL, this thread's own and good until its next call
             // of the loader, which comes after the text's last use below.
             let why = if why.is_null() { c"no reason given" } else { unsafe { CStr::from_ptr(why) } };
             complain(self.name(), &why.to_string_lossy());
@@ -92,7 +92,7 @@ impl Compiler {
         if handle.0.is_null() {
             return None;
         }
-        // SAFETY: not null, as was compared, so a handle that `open` got and that nobody closes; the name ends with a
+        // SAFETY: not null, as was checked, so a handle that `open` got and that nobody closes; the name ends with a
         // NUL, by its type.
         let address = unsafe { libc::dlsym(handle.0, name.as_ptr()) };
         (!address.is_null()).then_some(address.cast_const())

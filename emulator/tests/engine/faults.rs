@@ -363,7 +363,7 @@ fn impossible_launches() {
 
 #[test]
 fn a_fault_stops_the_other_workers() {
-    // Block 5 faults; the others would run for ever.
+    // Block 5 faults; the others would run forever.
     let text = format!(
         "{HEADER}.visible .entry k() {{ .reg .b32 %r<2>; .reg .pred %p<2>; .reg .b64 %rd<2>;
          mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r1, 5; @%p1 trap; L: bra L; }}"

@@ -1,20 +1,20 @@
-//! Bytes that work uses: a range of addresses, or rows of a rectangle or box, without what is between them.
+//! Bytes that work uses: a range of addresses, or the rows of a rectangle or box without the gaps between them.
 
 use super::sides::{Size, reach};
 
-/// Steps after which two boxes of different pitches are taken to have nothing in common.
+/// The number of steps after which two boxes of different pitches are assumed not to overlap.
 const MOST_STEPS: u64 = 1 << 12;
 
 /// Rows of bytes. One range is one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Area {
     start: u64,
-    /// Behind the last byte.
+    /// The end of the last byte.
     end: u64,
     size: Size,
-    /// From a row to the next.
+    /// Bytes from one row to the next.
     pitch: u64,
-    /// From a plane to the next.
+    /// Bytes from one plane to the next.
     plane: u64,
 }
 
@@ -24,7 +24,8 @@ impl Area {
         Area::new(start, Size { width: bytes, height: 1, depth: 1 }, 0, 0)
     }
 
-    /// Rows with so many bytes from each to the next, and so many rows from a plane to the next. `None` if it has no byte, or rows overlap.
+    /// Rows that start `pitch` bytes apart, in planes that start `rows` rows apart. `None` if the area has no bytes, or if its rows
+    /// overlap.
     pub(super) fn new(start: u64, size: Size, pitch: u64, rows: u64) -> Option<Area> {
         let Size { mut width, mut height, mut depth } = size;
         if size.is_empty() || height > 1 && pitch < width || depth > 1 && rows < height {
@@ -32,7 +33,7 @@ impl Area {
         }
         let end = start.saturating_add(reach(size, pitch, rows)?);
         let plane = pitch.saturating_mul(rows);
-        // What has no gaps is one row.
+        // An area without gaps is one row.
         if height > 1 && pitch == width {
             (width, height) = (width.checked_mul(height)?, 1);
         }
@@ -46,7 +47,7 @@ impl Area {
         self.size.height == 1 && self.size.depth == 1
     }
 
-    /// Whether a byte is in both; if that takes too long to find out, false.
+    /// Whether some byte is in both; false if that would take too long to determine.
     pub(super) fn overlaps(&self, other: &Area) -> bool {
         if self.start >= other.end || other.start >= self.end {
             return false;
@@ -63,7 +64,7 @@ impl Area {
         is_short && self.planes().any(|own| other.planes().any(|other| own.meets(&other)))
     }
 
-    /// Whether all bytes of another are in this, as far as that is plain.
+    /// Whether this area contains all bytes of another; false if that is not easy to see.
     pub(super) fn covers(&self, other: &Area) -> bool {
         self == other || self.is_range() && self.start <= other.start && other.end <= self.end
     }
@@ -73,7 +74,7 @@ impl Area {
         (0..depth).map(move |number| self.part(number.saturating_mul(self.plane), self.size.height))
     }
 
-    /// Rows of one plane, from so many bytes behind the start on.
+    /// `height` rows of one plane, starting `offset` bytes after the start.
     fn part(&self, offset: u64, height: u64) -> Area {
         let (start, size) = (self.start.saturating_add(offset), Size { height, depth: 1, ..self.size });
         let bytes = (height - 1).saturating_mul(self.pitch).saturating_add(size.width);
@@ -122,7 +123,7 @@ mod tests {
         (0..depth).flat_map(|z| (0..height).flat_map(move |y| row(z, y))).collect()
     }
 
-    /// As counting the bytes has it, for many small boxes.
+    /// Compares with sets of bytes, for many small boxes.
     #[test]
     fn boxes_overlap_if_they_have_a_byte_in_common() {
         let mut boxes = Vec::new();

@@ -1,9 +1,9 @@
-//! The layer that checks: what it does in each call.
+//! What the checking layer does in each call.
 //!
-//! No lock is held while the driver behind or the listener runs. What others may learn from a call's work before the call returns (a
-//! host function, a value in memory) is noted before it.
+//! No lock is held while the underlying driver or the listener runs. If the host or other streams may learn from a call's work
+//! before the call returns (by a host function or a value in memory), that is recorded before the call.
 //!
-//! Relies on: the caller keeps the contract of the function that it calls, as far as the driver asks for it.
+//! Relies on: the caller upholds the contract of the function that it calls, as far as the driver requires it.
 #![allow(unsafe_code)]
 
 use super::Inner;
@@ -36,7 +36,7 @@ use std::ptr::with_exposed_provenance_mut;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// A call as all parts of the check know it.
+/// A call in progress, for all parts of the check.
 #[derive(Clone, Copy)]
 pub(super) struct Call<'call> {
     pub(super) number: usize,
@@ -64,17 +64,17 @@ impl Call<'_> {
 struct Begun<'call> {
     call: Call<'call>,
     launch: Option<Launch>,
-    /// The stream that it gives work to.
+    /// The stream to which it submits work.
     stream: Option<u64>,
     undo: Vec<Undo>,
-    /// What the node of a graph does that it makes or changes.
+    /// The work of the graph node that it creates or changes.
     does: Option<graphs::Node>,
     /// What it copies or fills.
     sides: Vec<Side>,
-    /// Objects of two contexts, which are reported if the driver refuses them.
+    /// Objects of two contexts, which are reported if the driver refuses the call.
     foreign: Vec<Problem>,
     is_refused: bool,
-    /// It counts among those of [`State::capturing`].
+    /// Whether it is counted in [`State::capturing`].
     may_capture: bool,
     /// The capture that it ends.
     ends: Option<Captured>,
@@ -98,7 +98,7 @@ impl Layer for Inner {
 impl Inner {
     /// # Safety
     ///
-    /// 1. The words are the arguments of a call of that function, whose contract holds, and `base` makes it.
+    /// 1. `words` are the arguments of a call of that function whose contract holds, and `base` makes the call.
     unsafe fn looked_at(
         &self,
         function: &'static Function,
@@ -118,21 +118,22 @@ impl Inner {
         let is_seen = !begun.undo.is_empty();
         if is_end {
             self.lock().ending += 1;
-            // SAFETY: 1: the stream is one of this call's arguments, whose contract holds by duty 1; the call ends no stream.
+            // SAFETY: 1: the stream is an argument of this call, whose contract holds by duty 1; the call destroys no stream.
             begun.ends = begun.stream.map(|stream| unsafe { self.capture_of(stream) });
         }
         let call = begun.call;
         if let Some(stream) = begun.stream.filter(|_| begun.launch.is_none() && may_tell(call.function.name))
         {
             let is_capturing = self.lock().is_capturing();
-            // SAFETY: 1: the stream is one of this call's arguments, whose contract holds by duty 1; no call that may tell ends a stream.
+            // SAFETY: 1: the stream is an argument of this call, whose contract holds by duty 1; no call for which `may_tell` is true
+            // destroys a stream.
             if !(is_capturing && unsafe { self.is_captured(stream) }) {
                 self.lock().tells(&call, stream);
             }
         }
         let answer = base(&self.base);
         let findings = match answer {
-            // SAFETY: 1: duty 1, and it succeeded.
+            // SAFETY: 1: duty 1, and the call succeeded.
             CUresult::SUCCESS => unsafe { self.done(begun) },
             _ => self.failed(begun, answer),
         };
@@ -143,26 +144,26 @@ impl Inner {
         }
         findings.iter().filter(|finding| self.is_wanted(finding)).for_each(|finding| self.tell(finding));
         if let Some(log) = &self.options.log {
-            // SAFETY: 1: duty 1, and this is its answer.
+            // SAFETY: 1: the caller's duty 1; `answer` is the result that the driver returned for this call.
             log(&unsafe { self.line(&call, answer) });
         }
         answer
     }
 
-    /// What is wrong with a call before the driver hears of it; none where that is not looked at.
+    /// Inspects a call before the driver gets it, and returns what is wrong; `None` if the call is not inspected.
     ///
     /// # Safety
     ///
-    /// 1. The words are the arguments of a call of that function, whose contract holds.
+    /// 1. `words` are the arguments of a call of that function whose contract holds.
     unsafe fn begin<'call>(&self, function: &'static Function, words: &'call [u64]) -> Option<Begun<'call>> {
         let context = current::context(&self.base);
         let mut state = self.lock();
         state.count += 1;
-        // Nothing works any more, and no answer tells anything.
+        // After a fault nothing works any more, and results are meaningless.
         if state.fault.is_some() {
             return None;
         }
-        // Whatever the answer is: the emulator has no such tables.
+        // Whatever the result is: the emulator has no such tables.
         state.is_runtime |= function.name == "cuGetExportTable";
         let call = Call { number: state.count, function, words, context };
         let mut findings = handles(&call, &state);
@@ -198,11 +199,11 @@ impl Inner {
         Some(Begun { call, launch, stream, undo, does, sides, foreign, is_refused, may_capture, ends: None })
     }
 
-    /// What a call leaves behind, and what is wrong with that.
+    /// Records the effects of a call, and returns what is wrong with them.
     ///
     /// # Safety
     ///
-    /// 1. It is a call whose contract holds, and that succeeded.
+    /// 1. The contract of the call holds, and the call succeeded.
     unsafe fn done(&self, begun: Begun<'_>) -> Vec<Finding> {
         let Begun { call, launch, stream, undo, does, sides, may_capture, ends, .. } = begun;
         if launch.is_none() {
@@ -211,8 +212,8 @@ impl Inner {
         }
         // SAFETY: 1: duty 1.
         let results = unsafe { decode::results(call.function, call.words) };
-        // SAFETY: 1: duty 1: a call of `base`; the results are those of the line above. Outside the lock: it may ask
-        // the driver.
+        // SAFETY: 1: duty 1: a call of `base`; the results are those of the line above. Outside the lock, because it
+        // may query the driver.
         let listed = unsafe { lists::listed(&self.base, call.function, call.words, &results) };
         let made = results.first().map_or(0, |(_, word)| *word);
         // SAFETY: 1: duty 1, and the results are those of this call.
@@ -233,12 +234,14 @@ impl Inner {
         drop(state);
         // A stream that the call has destroyed cannot be queried.
         let is_gone = call.function.name.starts_with("cuStreamDestroy");
-        // SAFETY: 1: the stream is one of this call's arguments, whose contract holds by duty 1, and which has not ended it, unless `is_gone`.
+        // SAFETY: 1: the stream is an argument of this call, whose contract holds by duty 1; the call has not destroyed it, unless
+        // `is_gone`.
         let is_captured = |stream| is_gone || unsafe { self.is_captured(stream) };
         let is_captured = is_capturing && stream.is_some_and(is_captured);
         let adds = launch.is_some() || !sides.is_empty() || graphs::adds_to_a_capture(&call);
         let captured = match stream.filter(|_| is_captured && !is_gone && adds && may_capture) {
-            // SAFETY: 1: as above, and the call is among those: it has a stream, and does not only wait.
+            // SAFETY: 1: as above, and the call is counted in `State::capturing`: it has a stream, and does not only
+            // wait.
             Some(stream) => Some(unsafe { self.captured(stream) }),
             None => ends,
         };
@@ -252,18 +255,18 @@ impl Inner {
         self.give(&call, launch, may_capture, After { made, ended, is_captured, captured, node, does, sides })
     }
 
-    /// A call for the log.
+    /// The line of a call for the log.
     ///
     /// # Safety
     ///
-    /// 1. It is a call whose contract holds, which has just ended with that answer.
+    /// 1. The contract of the call holds, and the call has just returned `answer`.
     unsafe fn line(&self, call: &Call<'_>, answer: CUresult) -> String {
         let Call { number, function, words, .. } = *call;
         let mut state = self.lock();
         // SAFETY: 1: duty 1.
         let mut arguments = unsafe { decode::arguments(function, words, &mut state.objects) };
         if answer == CUresult::SUCCESS {
-            // SAFETY: 1: duty 1, and it succeeded; 1: the results are those of this call.
+            // SAFETY: 1: duty 1, and the call succeeded; 1: the results are those of this call.
             let received = unsafe {
                 let results = decode::results(function, words);
                 decode::received(function, &results, &mut state.objects)
@@ -284,7 +287,7 @@ impl Inner {
         }
     }
 
-    /// An answer that is an error.
+    /// Handles a call that returned an error.
     fn failed(&self, begun: Begun<'_>, answer: CUresult) -> Vec<Finding> {
         let Begun { call, undo, foreign, may_capture, ends, .. } = begun;
         let mut state = self.lock();
@@ -305,23 +308,23 @@ impl Inner {
         told.chain(over_released(&call, &state, answer)).collect()
     }
 
-    /// Whether a stream is captured: then it gives nothing to a device.
+    /// Whether a stream is being captured, so that calls submit nothing to a device.
     ///
     /// # Safety
     ///
-    /// 1. It is the stream of a call that is under way and that has not ended it, and whose contract holds.
+    /// 1. `stream` is the stream of a call in progress whose contract holds and which has not destroyed the stream.
     unsafe fn is_captured(&self, stream: u64) -> bool {
         let mut status = CUstreamCaptureStatus(0);
-        // SAFETY: the place is a status's and outlives the call; the stream is that of a call under way which has not ended it, by the caller's
-        // duty 1: the contract of that call keeps it live until it returns.
+        // SAFETY: the output is a status and outlives the call; by the caller's duty 1 the stream is that of a call in progress that has
+        // not destroyed it, and the contract of that call keeps it live until the call returns.
         let answer = unsafe {
             self.base.cuStreamIsCapturing(with_exposed_provenance_mut(stream as usize), &mut status)
         };
         answer != CUresult::SUCCESS || status.0 != 0
     }
 
-    /// A mistake with an object, of a kind that is made only in ways that are seen here: otherwise there may be a new one with the handle.
-    /// Where memory is concerned the driver has the last word.
+    /// Turns a mistake with an object into a finding, if objects of its kind are created only by calls that are seen here: otherwise a new
+    /// object may have the same handle. For memory, the driver is asked first.
     fn problem(&self, call: &Call<'_>, problem: &Problem) -> Option<Finding> {
         let rule = match problem.mistake {
             Mistake::DoubleFree => Rule::DoubleFree,
@@ -339,7 +342,7 @@ impl Inner {
                 };
                 let address = call.words.iter().find(is_it).copied();
                 drop(state);
-                // What the driver does not know it cannot free, whoever has it now.
+                // The driver cannot free memory that it does not know, whatever it is used for now.
                 let is_gone = |address| match problem.mistake {
                     Mistake::DoubleFree => !self.is_memory(address),
                     _ => self.is_gone(address, problem.object.kind()),
@@ -348,7 +351,8 @@ impl Inner {
             }
             Kind::Stream | Kind::Event | Kind::Module | Kind::Library | Kind::Function | Kind::Kernel => true,
             Kind::ExecutableGraph | Kind::Linker | Kind::Texture | Kind::Surface => true,
-            // Some of these are made by calls that tell no handle: one that is used again may be another's.
+            // Some of these are created by calls that return no handle, so a handle that is used again may be that of
+            // another object.
             Kind::Graph | Kind::Array | Kind::MipmappedArray | Kind::Context | Kind::Pool => {
                 problem.mistake == Mistake::DoubleFree
             }
@@ -358,7 +362,8 @@ impl Inner {
     }
 }
 
-/// The driver counts the references to a primary context, also those that no call was seen to take: it alone says that there is none left.
+/// The driver counts the references to a primary context, including those whose calls were not observed: only its result shows that none
+/// is left.
 fn over_released(call: &Call<'_>, state: &State, answer: CUresult) -> Option<Finding> {
     let is_it = call.function.name.starts_with("cuDevicePrimaryCtxRelease");
     if !is_it || answer != CUresult::CUDA_ERROR_INVALID_CONTEXT {
@@ -373,20 +378,21 @@ fn over_released(call: &Call<'_>, state: &State, answer: CUresult) -> Option<Fin
     Some(call.finding(Rule::DoubleFree, message))
 }
 
-/// The problem in words, without the call that has it.
+/// The problem in words, without the call that caused it.
 fn words_of(problem: &Problem) -> String {
     let text = problem.to_string();
     let start = format!("call {}, {}, ", problem.call, problem.function);
     text.strip_prefix(&start).unwrap_or(&text).to_owned()
 }
 
-/// A fault with the launches that may have it.
+/// Describes a fault and the launches that may have caused it.
 fn fault(state: &mut State, answer: CUresult) -> String {
     let name = answer.name().unwrap_or("an error");
     let launches = std::mem::take(&mut state.launches);
     let is_open = |launched: &&Launched| launched.at.is_none_or(|at| !state.order.is_done(at));
     let open = launches.iter().filter(is_open).count();
-    // What the host may have waited for it is taken to have: then the last ones are as good a guess as any.
+    // Launches that the host may have waited for count as completed; if that leaves none, the last launches are as
+    // good a guess as any.
     let (what, skipped) = match open {
         0 => ("the last launches", launches.len().saturating_sub(4)),
         _ => ("launches that had not completed", 0),
@@ -404,11 +410,11 @@ fn fault(state: &mut State, answer: CUresult) -> String {
     text
 }
 
-/// What a call that succeeded, and made an object of that handle tells of the program.
+/// Records what a successful call, which created the object with the handle `made`, reveals about the program.
 ///
 /// # Safety
 ///
-/// 1. It is a call whose contract holds, and that succeeded.
+/// 1. The contract of the call holds, and the call succeeded.
 unsafe fn succeeded(
     call: &Call<'_>,
     state: &mut State,

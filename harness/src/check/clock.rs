@@ -1,31 +1,31 @@
-//! Clocks: how much of the work of each lane is done.
+//! Vector clocks: how much of the work of each lane is done.
 //!
-//! A clock may leave out what the host knows, as that is before all work that comes next. It is a tree that is never changed where others
-//! may have it: lanes that know the same share it, whole or in part. So a lane that learns what another knows, and adds to that, costs a path of
-//! the tree and not a list of all lanes: the time and memory of a chain of events through many streams are those of its length.
+//! A clock may omit what the host knows, because that precedes all later work. It is a tree whose shared nodes are never changed: lanes
+//! with the same knowledge share it, entirely or in part. If a lane joins the clock of another and adds to it, only one path of the tree is
+//! copied, not a list of all lanes. So a chain of events through many streams takes time and memory proportional to its length.
 
 use std::sync::{Arc, OnceLock};
 
-/// A lane, and how much of its work.
+/// A lane, and how much of its work is done.
 pub(super) type Entry = (usize, u64);
 
-/// The lanes of a leaf, and the branches of every other node.
+/// The number of lanes of a leaf, and of children of every other node.
 const WIDTH: usize = 16;
 const BITS: usize = WIDTH.trailing_zeros() as usize;
 
 /// A part of a clock: lanes in order.
 #[derive(Clone, Debug)]
 enum Node {
-    /// 0 for a lane of which nothing is known.
+    /// 0 for a lane about which nothing is known.
     Leaf([u64; WIDTH]),
     Branches([Option<Arc<Node>>; WIDTH]),
 }
 
-/// What is done of other lanes than the host knows of.
+/// How much work of other lanes is done, beyond what the host knows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clock {
     root: Option<Arc<Node>>,
-    /// Nodes between the root and a leaf, and the root: 0 if that is one.
+    /// The number of levels above the leaves: 0 if the root is a leaf.
     height: usize,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Clock {
 #[derive(Debug, Default)]
 pub(super) struct Host {
     counts: Vec<u64>,
-    /// How often it has learned something.
+    /// Incremented whenever the host learns something.
     version: u64,
 }
 
@@ -53,7 +53,7 @@ impl Host {
     }
 }
 
-/// How many lanes a node of a height has below each of its places.
+/// The number of lanes below each child of a node of that height.
 fn span(height: usize) -> usize {
     1 << (BITS * height)
 }
@@ -108,7 +108,7 @@ impl Node {
         }
     }
 
-    /// Whether the host knows all of it.
+    /// Whether the host knows everything in it.
     fn is_known(&self, first: usize, height: usize, host: &Host) -> bool {
         step();
         match self {
@@ -123,7 +123,8 @@ impl Node {
     }
 }
 
-/// The larger of each lane of two nodes: one of the two where that has all, the second rather than the first.
+/// The maximum of two nodes for each lane. If one of them already is the maximum it is returned itself, preferably
+/// the second.
 fn joined(one: &Arc<Node>, other: &Arc<Node>, first: usize, height: usize, host: &Host) -> Arc<Node> {
     step();
     if Arc::ptr_eq(one, other) {
@@ -131,7 +132,7 @@ fn joined(one: &Arc<Node>, other: &Arc<Node>, first: usize, height: usize, host:
     }
     match (&**one, &**other) {
         (Node::Leaf(own), Node::Leaf(others)) => {
-            // What the host knows need not be kept.
+            // Entries that the host knows need not be kept.
             let news = |counts: &[u64; WIDTH]| {
                 let mut lane = first..;
                 counts.map(|count| if host.at(lane.next().unwrap_or(0)) >= count { 0 } else { count })
@@ -173,7 +174,7 @@ fn joined(one: &Arc<Node>, other: &Arc<Node>, first: usize, height: usize, host:
                 Arc::new(Node::Branches(branches))
             }
         }
-        // Nodes of one height are of one kind.
+        // Nodes of the same height are of the same kind.
         _ => other.clone(),
     }
 }
@@ -186,7 +187,7 @@ impl Clock {
         clock
     }
 
-    /// What is known, by lane.
+    /// Calls `take` with every known entry, by lane.
     pub(super) fn each(&self, mut take: impl FnMut(Entry)) {
         self.root.iter().for_each(|root| root.each(0, self.height, &mut take));
     }
@@ -196,7 +197,7 @@ impl Clock {
         root.map_or(0, |root| root.at(lane, self.height))
     }
 
-    /// Whether both are one tree.
+    /// Whether both are the same tree.
     pub(super) fn is(&self, other: &Clock) -> bool {
         match (&self.root, &other.root) {
             (Some(own), Some(other)) => Arc::ptr_eq(own, other),
@@ -226,7 +227,7 @@ impl Clock {
         Arc::make_mut(root).learns(entry, height);
     }
 
-    /// Learns all of another: it is the other's tree afterwards, if that has all.
+    /// Joins another clock; afterwards it is the other's tree, if that contains everything.
     pub(super) fn join(&mut self, other: &Clock, host: &Host) {
         let (Some(root), false) = (&other.root, self.is(other)) else { return };
         if self.root.is_none() {
@@ -245,8 +246,8 @@ impl Clock {
     }
 }
 
-/// What is done at a moment of a lane: its own work, and what its clock says. It is one tree only when somebody needs that, and for all
-/// who do.
+/// The work that is done at a moment of a lane: the lane's own, and what its clock says. They are combined into one tree only on
+/// demand, once for all users.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen(Arc<Parts>);
 
@@ -280,14 +281,14 @@ impl Seen {
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) clock: Clock,
-    /// One of which all is in the clock.
+    /// A clock that is contained in `clock` completely.
     part: Clock,
-    /// The host's version, as it did not know all of the clock.
+    /// The host's version when it did not know everything in the clock.
     unknown_at: Option<u64>,
 }
 
 impl Known {
-    /// Learns what was seen, for the lane of that number, which knows everything of itself.
+    /// Joins `seen`, for the lane `lane`, which knows all of its own work.
     pub(super) fn learns(&mut self, lane: usize, seen: &Seen, host: &Host) {
         let Parts { clock: other, own, .. } = &*seen.0;
         let is_new = |(number, count): &Entry| {
@@ -298,14 +299,14 @@ impl Known {
             (None, true) => return,
             (Some(own), true) => self.clock.learns(own),
             (None, false) => self.clock.join(other, host),
-            // Many may learn the same.
+            // Many lanes may learn the same, so the combined tree is shared.
             (Some(_), false) => self.clock.join(seen.whole(), host),
         }
         self.part = other.clone();
         self.unknown_at = None;
     }
 
-    /// Forgets all if the host knows all of it.
+    /// Clears the clock if the host knows everything in it.
     pub(super) fn forget_known(&mut self, host: &Host) {
         if self.unknown_at == Some(host.version) {
             return;
@@ -317,7 +318,7 @@ impl Known {
     }
 }
 
-/// Counts the nodes that are looked at, in tests.
+/// Counts the visited nodes, in tests.
 fn step() {
     #[cfg(test)]
     tests::STEPS.set(tests::STEPS.get() + 1);
@@ -333,7 +334,7 @@ pub(super) mod tests {
         pub(in super::super) static STEPS: Cell<usize> = const { Cell::new(0) };
     }
 
-    /// The nodes of clocks, each once however many have it.
+    /// The nodes of clocks; a node that several clocks share is listed once.
     pub(in super::super) fn nodes<'a>(clocks: impl Iterator<Item = &'a Clock>) -> usize {
         fn all(node: &Arc<Node>, found: &mut HashSet<*const Node>) {
             if found.insert(Arc::as_ptr(node))
@@ -365,17 +366,17 @@ pub(super) mod tests {
         let mut one = Known { clock, ..Known::default() };
         one.learns(7, &seen(&[(1, 5)], Some((2, 1)), &host), &host);
         assert_eq!(entries(&one.clock), [(1, 5), (2, 1), (3, 9)]);
-        // Who knows less has the same tree, and so has the next.
+        // A lane that knows less takes over the same tree, and so does the next.
         let whole = seen(&entries(&one.clock), Some((7, 1)), &host);
         let [mut less, mut none] = [(); 2].map(|()| Known::default());
         less.learns(8, &seen(&[(1, 1)], None, &host), &host);
         less.learns(8, &whole, &host);
         none.learns(9, &whole, &host);
         assert!(less.clock.is(&none.clock) && less.clock.at(7) == 1);
-        // One number more, which the other does not get.
+        // One more entry, which the other does not get.
         less.learns(8, &seen(&[(1, 5)], Some((4, 6)), &host), &host);
         assert_eq!((less.clock.at(4), none.clock.at(4), less.clock.at(3)), (6, 0, 9));
-        // Of itself a lane knows everything, and what the host knows nobody has to.
+        // A lane knows all of its own work, and what the host knows need not be recorded.
         none.learns(9, &seen(&[], Some((9, 3)), &host), &host);
         assert_eq!(none.clock.at(9), 0);
         host.learns((3, 9));
@@ -387,13 +388,13 @@ pub(super) mod tests {
         host.learns((2, 1));
         one.forget_known(&host);
         assert_eq!((one.clock.at(3), entries(&one.clock).len()), (0, 0));
-        // What is learned later is looked at, though the host has learned nothing since.
+        // Entries that are learned later are examined, although the host has learned nothing since.
         one.learns(7, &seen(&[(5, 1)], None, &host), &host);
         one.forget_known(&host);
         assert_eq!(entries(&one.clock), [(5, 1)]);
     }
 
-    /// As maps have it, with lanes far apart, and with a host that learns what is in them.
+    /// Compares clocks with maps, with lanes far apart, and with a host that learns their entries.
     #[test]
     fn clocks_are_maps_of_the_larger_count() {
         let mut random = 1_u64;
@@ -423,7 +424,7 @@ pub(super) mod tests {
                         }
                     }
                 }
-                // What the host knows may be missing.
+                // Entries that the host knows may be missing.
                 if round % 8 > 0 {
                     continue;
                 }
@@ -440,7 +441,7 @@ pub(super) mod tests {
         }
     }
 
-    /// A chain through as many lanes as it is long.
+    /// A chain of events with a new lane for each.
     #[test]
     fn a_chain_takes_steps_and_memory_of_its_length() {
         let of_chain = |length: usize| {

@@ -1,4 +1,4 @@
-//! Objects that are left at the end of a program.
+//! Objects that remain at the end of a program.
 
 use super::Inner;
 use super::rule::{Finding, Rule};
@@ -29,7 +29,7 @@ fn at_end(rule: Rule, function: &'static str, message: String) -> Finding {
     Finding { rule, call: 0, function, kernel: None, message }
 }
 
-/// What the CUDA runtime makes for itself and keeps until its own end.
+/// Whether the CUDA runtime creates objects of this kind for itself and keeps them until it is unloaded.
 fn is_runtime_s(kind: Kind) -> bool {
     matches!(kind, Kind::PrimaryContext | Kind::Context | Kind::Module | Kind::Library)
 }
@@ -77,7 +77,7 @@ fn failures(state: &State) -> Vec<Finding> {
     state.failed.iter().map(finding).collect()
 }
 
-/// How the runtime's answers were looked at is not seen, but whether the last error was taken.
+/// Whether the program checked the runtime's results is not visible, but whether it took the last error is.
 fn runtime_failure(state: &State) -> Option<Finding> {
     let (code, name) = state.runtime_error.as_ref().filter(|(code, _)| !is_probe("", *code))?;
     let left = "and the program never called cudaGetLastError";
@@ -94,7 +94,7 @@ fn runtime_failure(state: &State) -> Option<Finding> {
     Some(at_end(Rule::FailedCall, function, message))
 }
 
-/// Whether programs call it to learn something, and an error is an answer.
+/// Whether programs call the function as a query for which an error is a normal result.
 pub(super) fn is_probe(function: &str, answer: CUresult) -> bool {
     let codes = [
         CUresult::CUDA_ERROR_NOT_READY,

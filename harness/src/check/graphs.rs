@@ -1,10 +1,10 @@
-//! What the nodes of graphs copy, fill and launch: what a launch of the graph does.
+//! What the nodes of graphs copy, fill and launch, and so what a launch of a graph does.
 //!
-//! Only what is certain is kept. Where nodes are changed in a way that is not followed, all that is known of their graph is forgotten, and its
-//! launches order as much as they may.
+//! Only what is certain is kept. If nodes are changed in a way that is not tracked, everything known about their graph is discarded, and
+//! its launches are assumed to order as much as they may.
 //!
-//! Relies on: the program keeps the contract of the function that it calls, as far as the driver asks for it: structures that arguments
-//! point to are there.
+//! Relies on: the program upholds the contract of the function that it calls, as far as the driver requires it: structures that
+//! arguments point to exist.
 #![allow(unsafe_code)]
 
 use super::Inner;
@@ -32,13 +32,13 @@ use std::sync::Arc;
 /// What a node does whenever its graph is launched.
 #[derive(Clone)]
 pub(super) struct NodeWork {
-    /// The node's handle, in the graph in which it was made; 0 if that is not known.
+    /// The node's handle, in the graph in which it was created; 0 if it is not known.
     node: u64,
-    /// In words, with the call that made it.
+    /// A description, with the call that created it.
     what: Arc<str>,
     /// The memory and arrays that it uses.
     sides: Vec<Side>,
-    /// It is switched off in this executable graph.
+    /// Whether it is disabled in this executable graph.
     is_off: bool,
 }
 
@@ -54,13 +54,13 @@ impl NodeWork {
     }
 }
 
-/// What is known of a graph, or of an executable one.
+/// What is known about a graph or an executable graph.
 #[derive(Clone, Default)]
 pub(super) struct Nodes {
     work: Vec<NodeWork>,
     /// The first work of each node whose handle is known.
     by_node: HashMap<u64, usize, Quick>,
-    /// It may have nodes that order more than its own work, or that are not known.
+    /// Whether it may have nodes that order more than its own work, or unknown nodes.
     is_opaque: bool,
 }
 
@@ -76,13 +76,13 @@ impl Nodes {
         self.work.push(work);
     }
 
-    /// What a node does, if that is known. In a clone it may have the handle of the node that it is a copy of.
+    /// The work of a node, if it is known. In a clone it may be recorded under the handle of the original node.
     fn work_of(&mut self, node: u64, original: Option<u64>) -> Option<&mut NodeWork> {
         let at = self.by_node.get(&node).or_else(|| self.by_node.get(&original?))?;
         self.work.get_mut(*at)
     }
 
-    /// What a launch does.
+    /// The work of a launch.
     fn enabled(&self) -> impl Iterator<Item = &NodeWork> {
         self.work.iter().filter(|work| !work.is_off)
     }
@@ -93,34 +93,34 @@ impl Nodes {
     }
 }
 
-/// The nodes of a capture that is under way.
+/// The nodes of a capture in progress.
 #[derive(Default)]
 pub(super) struct Capture {
     nodes: Nodes,
-    /// They are added to a graph that was there before.
+    /// Whether they are added to an existing graph.
     adds: bool,
-    /// It is of a kind that is not followed.
+    /// Whether it is of a kind that is not tracked.
     is_other: bool,
 }
 
-/// What a call has become part of: the number of the capture, and the node; 0 where that is not known.
+/// The capture of which a call has become part: its number, and the node; 0 if unknown.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Captured {
     pub(super) id: u64,
     pub(super) node: u64,
 }
 
-/// What a call says of the node that it makes or changes.
+/// What a call specifies for the node that it creates or changes.
 pub(super) enum Node {
     Does(NodeWork),
-    /// All that another graph does.
+    /// All work of another graph.
     Child(u64),
     Nothing,
-    /// It may order work outside of its graph, or does what is not known.
+    /// It may order work outside of its graph, or its work is unknown.
     Other,
 }
 
-/// The same, as the program passes it.
+/// The same, in the form that the program passes.
 enum Passed {
     Sides(&'static str, Vec<Side>),
     Kernel(Raw),
@@ -129,20 +129,20 @@ enum Passed {
     Other,
 }
 
-/// What is wrong with a node, and what it does.
+/// The result of inspecting a node: what is wrong with it, and its work.
 #[derive(Default)]
 pub(super) struct Looked {
     pub(super) node: Option<Node>,
-    /// It copies, fills or launches, and need not reach the driver.
+    /// Whether it copies, fills or launches, so that the call may be refused.
     pub(super) is_work: bool,
 }
 
 impl Inner {
-    /// The node that a call makes or changes, before the driver hears of it.
+    /// Inspects the node that a call creates or changes, before the driver gets the call.
     ///
     /// # Safety
     ///
-    /// 1. It is a call whose contract holds.
+    /// 1. The contract of the call holds.
     pub(super) unsafe fn node(&self, call: &Call<'_>, findings: &mut Vec<Finding>) -> Looked {
         // SAFETY: 1: duty 1.
         let Some(passed) = (unsafe { passed(call) }) else { return Looked::default() };
@@ -163,11 +163,11 @@ impl Inner {
         Looked { node: Some(node), is_work }
     }
 
-    /// The capture that a stream takes part in. It is asked for its number, which is the call's own place, whoever else captures.
+    /// The capture that a stream takes part in, identified by its number, which the driver returns in a local of this call.
     ///
     /// # Safety
     ///
-    /// 1. It is the stream of a call that is under way and that has not ended it, and whose contract holds.
+    /// 1. It is the stream of a call in progress that has not destroyed it, and whose contract is upheld.
     pub(super) unsafe fn capture_of(&self, stream: u64) -> Captured {
         let mut captured = Captured::default();
         // SAFETY: 1: duty 1; 2: null.
@@ -175,12 +175,12 @@ impl Inner {
         captured
     }
 
-    /// The capture that a call on a stream has become part of, and as which node: the only one that the next call on the stream will wait
-    /// for. The node is not known while another thread makes a call that may be captured, too.
+    /// The capture of which a call on a stream has become part, and its node: the only one that the next call on the stream will depend
+    /// on. The node is unknown while another thread makes a call that may be captured, too.
     ///
     /// # Safety
     ///
-    /// 1. As for [`capture_of`](Self::capture_of); and the call is among those of [`State::capturing`].
+    /// 1. As for [`capture_of`](Self::capture_of); and the call is counted in [`State::capturing`].
     pub(super) unsafe fn captured(&self, stream: u64) -> Captured {
         // SAFETY: 1: duty 1.
         let mut captured = unsafe { self.capture_of(stream) };
@@ -191,22 +191,23 @@ impl Inner {
             return captured;
         }
         let (mut nodes, mut count) = (null(), 0);
-        // SAFETY: 1: duty 1; 2: places of this function.
+        // SAFETY: 1: duty 1; 2: the outputs are locals of this function.
         let is_known = unsafe { self.ask_capture(stream, &mut 0, &mut nodes, &mut count) };
         if is_known && !nodes.is_null() && count == 1 {
-            // SAFETY: the driver has just said that there is one node, in a list that stays until a call changes the capture: this is the
-            // only such call under way, by duty 1 and the count, and each other one takes the lock before it goes to the driver.
+            // SAFETY: the driver has just returned that there is one node, in a list that stays valid until a call changes the capture:
+            // by duty 1 and the count this is the only such call in progress, and every other one takes the lock before it calls the
+            // driver.
             captured.node = unsafe { nodes.read() }.expose_provenance() as u64;
         }
         captured
     }
 
-    /// Asks for the number of a capture, and for the nodes that the next call waits for.
+    /// Queries the number of a capture, and the nodes that the next call depends on.
     ///
     /// # Safety
     ///
     /// 1. As for [`capture_of`](Self::capture_of).
-    /// 2. The last two are null or places for what they are.
+    /// 2. The last two are null or valid outputs of their types.
     unsafe fn ask_capture(
         &self,
         stream: u64,
@@ -216,7 +217,7 @@ impl Inner {
     ) -> bool {
         let mut status = CUstreamCaptureStatus(0);
         let (handle, none) = (with_exposed_provenance_mut(stream as usize), null_mut());
-        // SAFETY: the places outlive the calls, or are null, which asks for nothing there: duty 2; the stream lives, by duty 1.
+        // SAFETY: the outputs outlive the calls, or are null, which means not requested: duty 2; the stream is live, by duty 1.
         let answer = unsafe {
             match self.base.has("cuStreamGetCaptureInfo_v3") {
                 true => self.base.cuStreamGetCaptureInfo_v3(
@@ -234,7 +235,7 @@ impl Inner {
         answer == CUresult::SUCCESS
     }
 
-    /// Memory that a node of the graph that a call launches uses, and that was freed since.
+    /// Memory that a node of the launched graph uses and that has been freed.
     pub(super) fn freed_in_graph(&self, call: &Call<'_>) -> Option<Finding> {
         if call.function.name != "cuGraphLaunch" {
             return None;
@@ -263,7 +264,7 @@ impl Inner {
 }
 
 impl State {
-    /// What is known of the graph with a handle.
+    /// What is known about the graph with this handle.
     fn nodes_of(&self, kind: Kind, handle: u64) -> Nodes {
         let known = self.objects.find(kind, handle).and_then(|place| self.graphs.get(&place));
         known.cloned().unwrap_or_else(Nodes::opaque)
@@ -280,7 +281,7 @@ impl State {
         self.objects.at(self.objects.find(Kind::GraphNode, node)?)?.owner
     }
 
-    /// A call that succeeded has made or changed a graph.
+    /// Records a successful call that created or changed a graph.
     pub(super) fn graph_changed(&mut self, call: &Call<'_>, made: u64, node: Option<Node>) {
         let name = call.function.name;
         match (name, node) {
@@ -294,7 +295,7 @@ impl State {
                 self.set_nodes(Kind::ExecutableGraph, made, nodes);
             }
             ("cuGraphExecUpdate_v1" | "cuGraphExecUpdate_v2", _) => {
-                // Whether nodes that are switched off stay so no document says.
+                // No documentation says whether disabled nodes remain disabled.
                 let known = self.nodes_of(Kind::ExecutableGraph, call.word(0));
                 let is_whole = known.enabled().count() == known.work.len();
                 let nodes = if is_whole { self.nodes_of(Kind::Graph, call.word(1)) } else { Nodes::opaque() };
@@ -319,7 +320,7 @@ impl State {
                     Node::Other => Nodes::opaque(),
                 };
                 if let Some(graph) = self.objects.find(Kind::Graph, call.word(1)) {
-                    // In its place: there may be many before it.
+                    // In place, because the graph may already have many nodes.
                     self.graphs.entry(graph).or_insert_with(Nodes::opaque).append(added);
                 }
             }
@@ -337,7 +338,7 @@ impl State {
         }
     }
 
-    /// The graph has the nodes that were captured.
+    /// Records that the graph has the captured nodes.
     pub(super) fn capture_ended(&mut self, call: &Call<'_>, id: u64, graph: u64) {
         let capture = self.captures.remove(&id).filter(|capture| !capture.is_other);
         let Some(Capture { mut nodes, adds, .. }) = capture else {
@@ -358,10 +359,10 @@ impl State {
         self.set_nodes(Kind::Graph, graph, nodes);
     }
 
-    /// A node does something else now; or it is not known what.
+    /// Records that a node has other work now, which may be unknown.
     fn change(&mut self, graph: Option<Place>, node: u64, work: Option<NodeWork>) {
         let Some(graph) = graph else {
-            // It may be a node of any.
+            // It may be a node of any graph.
             self.graphs.clear();
             return;
         };
@@ -373,7 +374,7 @@ impl State {
         }
     }
 
-    /// A node of an executable graph is switched off, or on again.
+    /// Records that a node of an executable graph is disabled, or enabled again.
     fn switched(&mut self, call: &Call<'_>) {
         let Some(graph) = self.objects.find(Kind::ExecutableGraph, call.word(0)) else { return };
         let original = self.clones.get(&call.word(1)).map(|(original, _)| *original);
@@ -384,7 +385,7 @@ impl State {
         }
     }
 
-    /// A node of a clone is the copy of another one.
+    /// Records that a node of a clone is the copy of another node.
     fn found_in_clone(&mut self, call: &Call<'_>, node: u64) {
         let Some(clone) = self.objects.find(Kind::Graph, call.word(2)) else { return };
         if node == 0 || self.graph_of(node) == Some(clone) {
@@ -393,12 +394,12 @@ impl State {
         let made_by = Some((call.number, call.function.name));
         let owner = Some(clone);
         self.objects.make(New { owner, context: call.context, ..New::of(Kind::GraphNode, node, made_by) });
-        // The graph that was cloned may be a clone itself.
+        // The cloned graph may be a clone itself.
         let original = self.clones.get(&call.word(1)).map_or(call.word(1), |(original, _)| *original);
         self.clones.insert(node, (original, clone));
     }
 
-    /// A call was captured: it is a node now, or begins the capture.
+    /// Records a call that was captured: it is a node now, or begins the capture.
     pub(super) fn captured_in_graph(
         &mut self,
         call: &Call<'_>,
@@ -414,7 +415,7 @@ impl State {
             self.captures.insert(id, Capture { nodes: Nodes::default(), adds, is_other });
         }
         if id == 0 {
-            // It may be part of any.
+            // It may be part of any capture.
             self.captures.values_mut().for_each(|capture| capture.is_other = true);
         }
         let Some(capture) = self.captures.get_mut(&id) else { return };
@@ -425,10 +426,10 @@ impl State {
         work.into_iter().for_each(|work| capture.nodes.push(NodeWork { node, ..work }));
     }
 
-    /// A graph is launched: its nodes do their work on the stream, behind its launch before.
+    /// Records the launch of a graph: its nodes do their work on the stream, after the graph's previous launch.
     pub(super) fn graph_launched(&mut self, call: &Call<'_>, key: Stream, stream: u64) -> Vec<Finding> {
         let graph = self.objects.find(Kind::ExecutableGraph, call.word(0));
-        // Put back below: it may be long.
+        // Taken out instead of cloned, because it may be long; put back below.
         let known = graph.and_then(|graph| self.graphs.remove(&graph));
         let nodes = known.unwrap_or_else(Nodes::opaque);
         if self.graphs_wait {
@@ -442,7 +443,7 @@ impl State {
                 findings.extend(self.access(call, &work.what, side, stream, at));
             }
         }
-        // What the host or others learn from other nodes is not seen.
+        // What the host or other streams learn from other nodes is not visible.
         let is_all = !nodes.is_opaque && !self.graphs_wait;
         if let Some(graph) = graph {
             self.order.record(graph, key);
@@ -456,13 +457,13 @@ impl State {
     }
 }
 
-/// Whether a call without memory that is followed begins a capture, or adds to it what is not followed. Others leave it as it is: what
-/// the driver has told of a capture is the program's until it makes a call that does not.
+/// Whether a call without tracked memory begins a capture, or adds a node that is not tracked. Other calls must leave the capture
+/// alone: a list of nodes that the driver has returned to the program is valid until the program changes the capture.
 pub(super) fn adds_to_a_capture(call: &Call<'_>) -> bool {
     call.function.name.starts_with("cuStreamBegin") || is_opaque(call)
 }
 
-/// Whether a call, captured, becomes a node that orders more than its own work, or does what is not known.
+/// Whether a captured call becomes a node that orders more than its own work, or whose work is unknown.
 fn is_opaque(call: &Call<'_>) -> bool {
     let name = call.function.name;
     let external = matches!(name, "cuEventRecordWithFlags" | "cuStreamWaitEvent") && call.word(2) & 1 == 1;
@@ -470,13 +471,13 @@ fn is_opaque(call: &Call<'_>) -> bool {
         || waits_in_a_graph(name)
         || name.starts_with("cuMemAlloc")
         || name.starts_with("cuMemFree")
-        // Drivers refuse it, and the capture is over.
+        // Drivers refuse it and invalidate the capture.
         || name == "cuGraphLaunch"
 }
 
 /// # Safety
 ///
-/// 1. It is a call whose contract holds.
+/// 1. The contract of the call holds.
 unsafe fn passed(call: &Call<'_>) -> Option<Passed> {
     let name = call.function.name.strip_prefix("cuGraph")?;
     let (kind, is_new) = match name.strip_prefix("Add") {
@@ -485,14 +486,14 @@ unsafe fn passed(call: &Call<'_>) -> Option<Passed> {
     };
     let kind = kind.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches("_v");
     let kind = if is_new { kind } else { kind.strip_suffix("SetParams")? };
-    // Behind the node or the graph, and behind the executable graph: the context comes last in some.
+    // The parameters follow the node or the graph, and the executable graph; some functions have the context as last
+    // parameter.
     let parameters = match (is_new, name.starts_with("Exec")) {
         (true, _) if kind == "Node" => call.words.last().copied()?,
         (true, _) => call.word(4),
         (false, is_exec) => call.word(1 + usize::from(is_exec)),
     };
-    // SAFETY: 1, in all of them: the argument is null or the address of such a structure, of which nothing writes anything during the call:
-    // duty 1.
+    // SAFETY: 1, in all of them: the argument is null or the address of such a structure, which is not written during the call: duty 1.
     unsafe {
         match kind {
             "MemcpyNode" => copy(Structure::at(parameters, size_of::<CUDA_MEMCPY3D>())?),
@@ -513,12 +514,12 @@ unsafe fn passed(call: &Call<'_>) -> Option<Passed> {
 
 /// # Safety
 ///
-/// 1. The address is null, or that of a node's parameters, which nothing writes during the call.
+/// 1. The address is null, or that of a node's parameters, which are not written during the call.
 unsafe fn generic(parameters: u64) -> Option<Passed> {
     let union = offset_of!(CUgraphNodeParams, __bindgen_anon_1);
     let at = |offset: usize| parameters + union as u64 + offset as u64;
-    // SAFETY: 1, in all of them: parameters of every kind are as long as the structure, and begin with their type, which says which member of
-    // the union is set: duty 1.
+    // SAFETY: 1, in all of them: parameters of every kind are as long as the structure, and begin with their type, which determines the
+    // member of the union that is set: duty 1.
     unsafe {
         let kind = CUgraphNodeType(Structure::at(parameters, 4)?.short(0));
         match kind {

@@ -6,7 +6,7 @@ use super::state::State;
 use crate::functions::{Plain, Type};
 use crate::kind::Kind;
 
-/// The first page is never mapped: no object of a driver is there.
+/// The first page is never mapped, so no driver object is there.
 const LOWEST: u64 = 4096;
 
 /// What is wrong with the handles that a call uses.
@@ -14,7 +14,7 @@ pub(super) fn handles(call: &Call<'_>, state: &State) -> Vec<Finding> {
     call.function.uses.iter().filter_map(|at| handle(call, state, *at)).collect()
 }
 
-/// What may be mistaken for another: objects of their own, no two of which are at one address.
+/// Kinds of objects that can be told apart: no two of them have the same address.
 const OBJECTS: [Kind; 8] = [
     Kind::Stream,
     Kind::Event,

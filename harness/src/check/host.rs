@@ -1,5 +1,5 @@
 //! What is mapped at a host address of this process.
-#![allow(unsafe_code)] // Asks the system, by functions of POSIX.
+#![allow(unsafe_code)] // Calls functions of POSIX.
 
 #[cfg(all(target_os = "linux", not(miri)))]
 mod asked {
@@ -7,7 +7,7 @@ mod asked {
     use std::io::Error;
     use std::ptr::without_provenance_mut;
 
-    // SAFETY: the declarations are those of POSIX and of Linux's `sys/mman.h`.
+    // SAFETY: the declarations match those of POSIX and of Linux's `sys/mman.h`.
     unsafe extern "C" {
         safe fn sysconf(name: c_int) -> c_long;
         fn mincore(start: *mut c_void, bytes: usize, pages: *mut c_uchar) -> c_int;
@@ -25,8 +25,8 @@ mod asked {
     pub(crate) fn is_mapped(address: u64) -> bool {
         let start = without_provenance_mut((address & !(page() - 1)) as usize);
         let mut pages = 0;
-        // SAFETY: the range is one byte, and so of one page, for which there is a place; any address may be asked about, as nothing of it is
-        // read.
+        // SAFETY: the range is one byte and so one page, for which the output has an element; any address may be passed, because its memory
+        // is not read.
         let answer = unsafe { mincore(start, 1, &mut pages) };
         answer == 0 || Error::last_os_error().raw_os_error() != Some(ENOMEM)
     }

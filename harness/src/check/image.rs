@@ -1,6 +1,6 @@
 //! The PTX in the images that a program loads.
 //!
-//! Relies on: the program gives the driver an image, which has the length that it says.
+//! Relies on: the program passes the driver an image that is as long as its header says.
 #![allow(unsafe_code)]
 
 use super::call::Call;
@@ -10,10 +10,11 @@ use cuda_ptx::image::{Arch, EntryKind, Fatbin};
 use std::ffi::CStr;
 use std::ptr::with_exposed_provenance;
 
-/// PTX is kept for the kernels that will be launched; more than this is left alone.
+/// PTX is kept for kernels that will be launched; images longer than this are ignored.
 const MOST: usize = 16 << 20;
 
-/// What a program that was linked by the runtime has around a fatbin, and where in it the address of that is.
+/// The magic number of the wrapper that programs of the CUDA runtime have around a fatbin, and the offset of the
+/// fatbin's address in it.
 const WRAPPER: [u8; 4] = 0x4662_43b1_u32.to_le_bytes();
 const IN_WRAPPER: usize = 8;
 
@@ -25,7 +26,8 @@ const ELF: [u8; 4] = *b"\x7fELF";
 pub(super) struct Image(String);
 
 impl Image {
-    /// Of a call that loads one; none where it has no PTX, or cannot be read. `newest` is what the device can run, where that is known.
+    /// The PTX that a call loads; `None` if it has no PTX or cannot be read. `newest` is the newest architecture that the device can
+    /// run, if known.
     ///
     /// # Safety
     ///
@@ -33,12 +35,12 @@ impl Image {
     pub(super) unsafe fn loaded(call: &Call<'_>, newest: Option<u32>) -> Option<Image> {
         match call.function.name {
             "cuModuleLoadData" | "cuModuleLoadDataEx" | "cuModuleLoadFatBinary" | "cuLibraryLoadData" => {
-                // SAFETY: 1: the driver has read it as an image, as the call succeeded: duty 1. 2: it is the program's,
-                // who leaves it as it is until the call returns, by the call's contract.
+                // SAFETY: 1: the driver has read it as an image, because the call succeeded: duty 1. 2: it belongs to
+                // the program, which does not change it until the call returns, by the call's contract.
                 unsafe { at(with_exposed_provenance(call.word(1) as usize), newest) }
             }
             "cuModuleLoad" | "cuLibraryLoadFromFile" => {
-                // SAFETY: 1: the path, a C string that nothing writes during the call, by the call's contract: duty 1.
+                // SAFETY: 1: the path, a C string that is not written during the call, by the call's contract: duty 1.
                 let path = unsafe { read::text(call.word(1)) }?;
                 let is_small = std::fs::metadata(&path).is_ok_and(|file| file.len() <= MOST as u64);
                 let bytes = std::fs::read(path).ok().filter(|_| is_small)?;
@@ -48,7 +50,7 @@ impl Image {
         }
     }
 
-    /// What a kernel of it does.
+    /// The operations of one of its kernels.
     pub(super) fn program(&self, kernel: &str) -> Option<Program> {
         Program::of(&self.0, kernel)
     }
@@ -56,12 +58,12 @@ impl Image {
 
 /// # Safety
 ///
-/// 1. At the address is an image that a driver has read: text with its NUL, or one of the binary forms with all that its headers say is
-///    in it.
-/// 2. Nobody writes it during the call.
+/// 1. At the address is an image that a driver has read: text with its NUL, or one of the binary formats with everything that its
+///    headers describe.
+/// 2. It is not written during the call.
 unsafe fn at(start: *const u8, newest: Option<u32>) -> Option<Image> {
-    // SAFETY: by duty 1 an image is there, which nothing writes, by duty 2: it has its magic number whole, or is text
-    // with its NUL, and no magic number has a zero byte, so that the first difference comes at the latest there, and
+    // SAFETY: by duty 1 an image is there, which is not written, by duty 2. It has a complete magic number, or is
+    // text with its NUL; no magic number contains a zero byte, so the comparison ends at the NUL at the latest, and
     // `all` reads no further.
     let begins =
         |magic: [u8; 4]| magic.iter().enumerate().all(|(at, byte)| unsafe { start.add(at).read() } == *byte);
@@ -69,27 +71,29 @@ unsafe fn at(start: *const u8, newest: Option<u32>) -> Option<Image> {
         return None;
     }
     if begins(WRAPPER) {
-        // SAFETY: the wrapper has the address of a fatbin there, all 8 bytes written, by duty 1, and nothing writes them
-        // now, by duty 2; an unaligned read asks for no more.
+        // SAFETY: the wrapper has the address of a fatbin there, in 8 initialised bytes, by duty 1, which are not
+        // written now, by duty 2; an unaligned read requires no more.
         let inner = unsafe { start.add(IN_WRAPPER).cast::<*const u8>().read_unaligned() };
-        // SAFETY: 1, 2: it is not null, so the address of an image that the driver read with this one, by duties 1 and 2.
+        // SAFETY: 1, 2: it is not null, so by duties 1 and 2 it is the address of an image that the driver has read with
+        // this one.
         return if inner.is_null() { None } else { unsafe { at(inner, newest) } };
     }
     if !begins(FATBIN) {
-        // SAFETY: it is none of the binary forms, so text with its NUL, by duty 1, which nothing writes, by duty 2.
+        // SAFETY: it is none of the binary formats, so by duty 1 it is text with its NUL, which is not written, by
+        // duty 2.
         return of_bytes(unsafe { CStr::from_ptr(start.cast()) }.to_bytes(), newest);
     }
-    // SAFETY: it begins as a fatbin does, whose header has 16 bytes, by duty 1, which nothing writes, by duty 2; the
-    // last 8 are the number of those that follow it. Unaligned reads ask for no more.
+    // SAFETY: it begins like a fatbin, whose header has 16 bytes, by duty 1, which are not written, by duty 2; the
+    // last 8 are the number of bytes that follow. Unaligned reads require no more.
     let (header, body) =
         unsafe { (start.add(6).cast::<u16>().read_unaligned(), start.add(8).cast::<u64>().read_unaligned()) };
     let bytes = usize::try_from(body).ok()?.checked_add(header.into()).filter(|bytes| *bytes <= MOST)?;
-    // SAFETY: the header says that the image has that many bytes, at most `MOST`, so that they are there, by duty 1,
-    // and nothing writes them during the call, by duty 2: the slice is not used after it. Bytes need no alignment.
+    // SAFETY: the header says that the image has that many bytes, at most `MOST`, so they exist, by duty 1, and are
+    // not written during the call, by duty 2; the slice is not used after it. Bytes need no alignment.
     of_bytes(unsafe { std::slice::from_raw_parts(start, bytes) }, newest)
 }
 
-/// The text, or the one of a fatbin that a driver takes: that of the newest architecture which the device can run.
+/// The text, or the text of a fatbin that a driver chooses: that of the newest architecture that the device can run.
 fn of_bytes(bytes: &[u8], newest: Option<u32>) -> Option<Image> {
     if !bytes.starts_with(&FATBIN) {
         let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -107,7 +111,7 @@ fn of_bytes(bytes: &[u8], newest: Option<u32>) -> Option<Image> {
         Some(newest) => {
             texts().filter(|entry| fits(entry.arch(), newest)).max_by_key(|entry| entry.arch().sm)
         }
-        // Two may do different things.
+        // Two texts may differ, and it is unknown which one the driver chooses.
         None => texts().next().filter(|_| texts().count() == 1),
     };
     let content = chosen.filter(|entry| entry.size() <= MOST as u64)?.content().ok()?;

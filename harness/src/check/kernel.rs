@@ -1,6 +1,6 @@
-//! Information about a kernel that is launched: name, parameters, limits, and what its PTX does.
+//! Information about a launched kernel: name, parameters, limits, and what its PTX does.
 //!
-//! Relies on: callers pass handles that live, and say of which kind they are, as duty 1 of `Kernel::ask` has it.
+//! Relies on: callers pass live handles of the kind that they state, as duty 1 of `Kernel::ask` requires.
 #![allow(unsafe_code)]
 
 use super::image::Image;
@@ -19,7 +19,7 @@ pub(super) struct Kernel {
     /// Offset and size of each parameter, if known.
     pub(super) parameters: Option<Vec<(usize, usize)>>,
     pub(super) limits: Option<Limits>,
-    /// What its threads do, where the image has PTX.
+    /// What its threads do, if the image has PTX.
     pub(super) program: Option<Program>,
     /// Whether threads of the device may use any memory of the host.
     pub(super) sees_host: bool,
@@ -39,17 +39,17 @@ pub(super) struct Limits {
 }
 
 impl Kernel {
-    /// One of which only the handle is known.
+    /// A kernel of which only the handle is known.
     pub(super) fn unknown(handle: u64) -> Kernel {
         let name = format!("kernel {handle:#x}").into();
         Kernel { name, parameters: None, limits: None, program: None, sees_host: true }
     }
 
-    /// Asks the driver, and the image.
+    /// Queries the driver and the image.
     ///
     /// # Safety
     ///
-    /// 1. The handle is a function of the driver's, or a kernel if it is one `of_library`, and lives until this returns.
+    /// 1. The handle is a function of the driver, or a kernel if `of_library`, and is live until this returns.
     pub(super) unsafe fn ask(
         driver: &Driver,
         handle: u64,
@@ -64,8 +64,8 @@ impl Kernel {
         let attribute = |which: Device| device.and_then(|device| of_device(driver, device, which));
         let unknown = Kernel::unknown(handle);
         let program = image.zip(asked.name.as_deref()).and_then(|(image, name)| image.program(name));
-        // Where both say it and differ (some architectures place what is aligned to more than 16 bytes in their own way), the walk would
-        // take the arguments from the wrong places.
+        // If driver and PTX differ (some architectures place parameters with an alignment over 16 bytes in another way), the walk would
+        // read the arguments at wrong offsets.
         let is_same =
             |program: &Program| asked.parameters.as_ref().is_none_or(|own| *own == program.parameters);
         let program = program.filter(is_same);
@@ -73,22 +73,22 @@ impl Kernel {
         Kernel {
             name: asked.name.map_or(unknown.name, Into::into),
             parameters: asked.parameters.or(declared),
-            // SAFETY: 1: the handle itself, which lives by the caller's duty 1, or the function that the driver has just named for it,
-            // which lives as long.
+            // SAFETY: 1: the handle itself, which is live by the caller's duty 1, or the function that the driver has just returned
+            // for it, which lives as long.
             limits: function.and_then(|function| unsafe { limits(driver, function, &attribute) }),
             program,
             sees_host: attribute(Device::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS) != Some(0),
         }
     }
 
-    /// Bytes of all parameters, without padding behind the last.
+    /// Bytes of all parameters, without padding after the last.
     pub(super) fn bytes(&self) -> Option<usize> {
         let parameters = self.parameters.as_ref()?;
         Some(parameters.iter().map(|(offset, size)| offset.saturating_add(*size)).max().unwrap_or(0))
     }
 }
 
-/// What the kernel's limits are now: a program may raise that of shared memory.
+/// The kernel's current limits: a program may raise the limit of shared memory.
 ///
 /// # Safety
 ///
@@ -96,8 +96,8 @@ impl Kernel {
 pub(super) unsafe fn limits_now(driver: &Driver, handle: u64, of_library: bool) -> Option<(u32, u32)> {
     // SAFETY: 1: the caller's duty 1.
     let function = if of_library { unsafe { function_of(driver, handle) }? } else { handle };
-    // SAFETY: 1: the handle itself, which lives by the caller's duty 1, or the function that the driver has just named for it, which lives
-    // as long.
+    // SAFETY: 1: the handle itself, which is live by the caller's duty 1, or the function that the driver has just returned for it, which
+    // lives as long.
     let attribute = |which| unsafe { of_function(driver, function, which) };
     Some((
         attribute(Of::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
@@ -107,7 +107,7 @@ pub(super) unsafe fn limits_now(driver: &Driver, handle: u64, of_library: bool) 
 
 /// # Safety
 ///
-/// 1. It is a function of the driver's, and lives until this returns.
+/// 1. It is a function of the driver, and is live until this returns.
 unsafe fn limits(
     driver: &Driver,
     function: u64,
@@ -136,10 +136,10 @@ unsafe fn limits(
 ///
 /// # Safety
 ///
-/// 1. It is a kernel of the driver's, and lives until this returns.
+/// 1. It is a kernel of the driver, and is live until this returns.
 unsafe fn function_of(driver: &Driver, kernel: u64) -> Option<u64> {
     let mut function = null_mut();
-    // SAFETY: the place outlives the call; the kernel is the driver's, and lives, by the caller's duty 1.
+    // SAFETY: the output outlives the call; the kernel belongs to the driver and is live, by the caller's duty 1.
     let answer =
         unsafe { driver.cuKernelGetFunction(&mut function, with_exposed_provenance_mut(kernel as usize)) };
     (answer == CUresult::SUCCESS).then(|| function.expose_provenance() as u64)
@@ -155,25 +155,25 @@ pub(super) fn newest(driver: &Driver) -> Option<u32> {
 
 fn device(driver: &Driver) -> Option<i32> {
     let mut device = 0;
-    // SAFETY: the place is a device's number and outlives the call, which asks for nothing else.
+    // SAFETY: the output is a device number and outlives the call, which has no other requirement.
     let answer = unsafe { driver.cuCtxGetDevice(&mut device) };
     (answer == CUresult::SUCCESS).then_some(device)
 }
 
 fn of_device(driver: &Driver, device: i32, which: Device) -> Option<u32> {
     let mut value = 0;
-    // SAFETY: the place is a number's and outlives the call; a device that is none is answered by an error.
+    // SAFETY: the output is a number and outlives the call; for an invalid device the call returns an error.
     let answer = unsafe { driver.cuDeviceGetAttribute(&mut value, which, device) };
     if answer == CUresult::SUCCESS { u32::try_from(value).ok() } else { None }
 }
 
 /// # Safety
 ///
-/// 1. It is a function of the driver's, and lives until this returns.
+/// 1. It is a function of the driver, and is live until this returns.
 unsafe fn of_function(driver: &Driver, function: u64, which: Of) -> Option<u32> {
     let function: CUfunction = with_exposed_provenance_mut(function as usize);
     let mut value = 0;
-    // SAFETY: the place outlives the call; the function is the driver's, and lives, by the caller's duty 1.
+    // SAFETY: the output outlives the call; the function belongs to the driver and is live, by the caller's duty 1.
     let answer = unsafe { driver.cuFuncGetAttribute(&mut value, which, function) };
     if answer == CUresult::SUCCESS { u32::try_from(value).ok() } else { None }
 }

@@ -15,36 +15,36 @@ use crate::launch::Raw;
 use crate::objects::{Object, Place};
 use std::sync::Arc;
 
-/// What is known of a launch once it is looked at.
+/// The result of inspecting a launch.
 pub(super) struct Launch {
     pub(super) kernel: Arc<Kernel>,
     pub(super) stream: u64,
-    /// What its first and last thread are sure to access.
+    /// The accesses that its first and last thread certainly make.
     pub(super) touches: Vec<Touch>,
     /// The events that it records before it is done.
     pub(super) records: Vec<u64>,
 }
 
 impl Inner {
-    /// Looks at a launch.
+    /// Inspects a launch.
     ///
     /// # Safety
     ///
-    /// 1. It is a call whose contract holds, and `raw` was read from its arguments.
+    /// 1. The contract of the call holds, and `raw` was read from its arguments.
     pub(super) unsafe fn launch(&self, call: &Call<'_>, raw: &Raw, findings: &mut Vec<Finding>) -> Launch {
-        // SAFETY: 1: the function is the launch's, whose contract holds by duty 1.
+        // SAFETY: 1: the function is an argument of the launch, whose contract holds by duty 1.
         let (known, of_library) = unsafe { self.kernel(call, raw.function) };
         let kernel = &*known;
         let before = findings.len();
-        // SAFETY: 1: the function is the launch's, whose contract holds by duty 1. It is asked for only where the limits of the kernel are known,
-        // and so where `self.kernel` has found out of which kind it is.
+        // SAFETY: 1: the function is an argument of the launch, whose contract holds by duty 1. It is queried only if the limits of the
+        // kernel are known, and so only if `self.kernel` has determined the kind of the handle.
         let now = || unsafe { kernel::limits_now(&self.base, raw.function, of_library) };
         let broken = limits::broken(raw, kernel, now);
         findings.extend(broken.map(|(rule, message)| call.finding(rule, message)));
         let mut touches = Vec::new();
         if let Some((parameters, bytes)) = kernel.parameters.as_ref().zip(kernel.bytes()) {
-            // SAFETY: 1, 2: as the contract of a launch has it, which holds by duty 1: the lists are those of this
-            // launch, and the parameters those of its kernel.
+            // SAFETY: 1, 2: this is part of the contract of a launch, which holds by duty 1: the lists are those of
+            // this launch, and the parameters those of its kernel.
             let block = unsafe { packet::arguments(parameters, bytes, raw.arguments, raw.extra) };
             match block {
                 Ok(block) if findings.len() == before => {
@@ -62,17 +62,18 @@ impl Inner {
         Launch { kernel: known, stream: raw.stream, touches, records }
     }
 
-    /// What is known of the kernel, and whether it is one of a library.
+    /// What is known about the kernel, and whether it is a kernel of a library.
     ///
     /// # Safety
     ///
-    /// 1. The handle is the function of the launch under way, or what a launch takes for one, and lives until that returns.
+    /// 1. The handle is the function of the launch in progress, or a handle that a launch accepts as one, and is live until
+    ///    the launch returns.
     unsafe fn kernel(&self, call: &Call<'_>, handle: u64) -> (Arc<Kernel>, bool) {
         let state = self.lock();
         let place = state.objects.find(Kind::Function, handle);
         let is_known = |object: &&Object| object.is_live() && object.made_by.is_some();
         let object = place.and_then(|place| state.objects.at(place)).filter(is_known);
-        // A handle that nobody was seen to get may be a function or a kernel: the driver is not asked.
+        // A handle whose creation was not observed may be a function or a kernel, so the driver is not queried.
         let Some((place, object)) = place.zip(object) else {
             return (Arc::new(Kernel::unknown(handle)), false);
         };
@@ -83,7 +84,7 @@ impl Inner {
         }
         let image = state.image_of(place);
         drop(state);
-        // SAFETY: 1: it lives by duty 1, and is of the kind that the call has told which gave it.
+        // SAFETY: 1: it is live by duty 1, and is of the kind that the call which returned it creates.
         let ask = || unsafe { Kernel::ask(&self.base, handle, of_library, image.as_deref()) };
         let kernel = Arc::new(crate::kernel::relaxed(&self.base, ask));
         self.lock().kernels.insert(key, kernel.clone());

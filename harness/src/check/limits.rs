@@ -4,7 +4,7 @@ use super::kernel::{Kernel, Limits};
 use super::rule::Rule;
 use crate::launch::Raw;
 
-/// What is wrong with the size of a launch. `now` asks for the kernel's limits of threads and shared memory as they are now.
+/// What is wrong with the size of a launch. `now` queries the kernel's current limits of threads and shared memory.
 pub(super) fn broken(
     raw: &Raw,
     kernel: &Kernel,

@@ -6,20 +6,20 @@
 //! | file | part |
 //! |---|---|
 //! | `rule`, `allow` | rules and findings; suppressions |
-//! | `call` | what happens in a call |
-//! | `state` | what is remembered between calls |
+//! | `call` | the inspection of a call |
+//! | `state` | the state between calls |
 //! | `handles` | the handles that a call uses |
 //! | `launch` | a launch |
-//! | `packet`, `limits`, `pointers` | its parts: argument list, sizes, addresses |
+//! | `packet`, `limits`, `pointers` | the parts of a launch: argument list, sizes, addresses |
 //! | `kernel`, `image`, `walk` | information about a kernel: from the driver, and from its PTX |
 //! | `sides`, `range` | what calls copy and fill; copies and fills past the end of their memory |
 //! | `work`, `order` | the work that calls submit to streams, and how it is ordered |
-//! | `clock`, `area` | what is done of each stream's work; ranges and boxes of memory |
-//! | `ends` | what is left at the end |
-//! | `host` | what this process has at an address |
+//! | `clock`, `area` | how much of each stream's work is done; ranges and boxes of memory |
+//! | `ends` | objects that remain at the end |
+//! | `host` | whether this process has memory at an address |
 //! | `graphs` | what the nodes of graphs copy, fill and launch |
 //!
-//! Relies on: who says that a call is made keeps the contract of its function.
+//! Relies on: code that passes a call to the check upholds the contract of its function.
 #![allow(unsafe_code)]
 
 mod allow;
@@ -60,16 +60,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How many findings of one rule in one function and kernel are reported.
+/// The maximum number of reported findings of one rule in one function and kernel.
 const MOST_OF_A_PLACE: usize = 3;
 
 /// A rule, and where it was broken: the function and kernel.
 type Broken = (Rule, &'static str, Option<String>);
 
-/// What is reported of each finding.
+/// Called with each finding.
 type Listener = dyn Fn(&Finding) + Send + Sync;
 
-/// What is reported of each call.
+/// Called with the log line of each call.
 type Log = dyn Fn(&str) + Send + Sync;
 
 /// How programs are checked.
@@ -83,7 +83,7 @@ pub struct CheckOptions {
 }
 
 impl CheckOptions {
-    /// Everything is reported, nothing refused.
+    /// The default: everything is reported, nothing is refused.
     pub fn new() -> CheckOptions {
         CheckOptions::default()
     }
@@ -94,7 +94,7 @@ impl CheckOptions {
         self
     }
 
-    /// Findings that are not reported.
+    /// Suppresses these findings.
     pub fn allow(mut self, allowed: Allow) -> CheckOptions {
         self.allowed.push(allowed);
         self
@@ -106,7 +106,8 @@ impl CheckOptions {
         self
     }
 
-    /// Tells of each call when it ends, on its thread: number, name, arguments, and the result if it is an error.
+    /// Calls `log` with each call when it ends, on its thread: number, name, arguments, and the result if it is an
+    /// error.
     pub fn log(mut self, log: impl Fn(&str) + Send + Sync + 'static) -> CheckOptions {
         self.log = Some(Box::new(log));
         self
@@ -163,11 +164,12 @@ impl Check {
         self.driver.clone()
     }
 
-    /// Makes a call that is checked as one of the function of that name, by its symbol: for functions that no driver of today's bindings has.
+    /// Makes a call that is checked like a call of the function with that symbol: for functions that the bindings do not declare.
     ///
     /// # Safety
     ///
-    /// 1. The words are the arguments of a call of that function, whose contract the caller keeps, and `call` makes it.
+    /// 1. `words` are the arguments of a call of that function, whose contract the caller upholds, and `call` makes the
+    ///    call.
     pub unsafe fn seen(&self, name: &str, words: &[u64], call: &mut dyn FnMut() -> CUresult) -> CUresult {
         match functions::named(name) {
             // SAFETY: 1: the caller's duty 1.
@@ -176,8 +178,8 @@ impl Check {
         }
     }
 
-    /// Reports what is left at the end of the program: objects that were not released, open captures, failed calls. Returns the number of
-    /// calls; none where it was [switched off](Self::switch_off).
+    /// To be called at the end of the program. Reports objects that were not released, open captures and failed calls. Returns the number
+    /// of calls; `None` if the check was [switched off](Self::switch_off).
     pub fn end(&self) -> Option<usize> {
         if self.inner.is_off.load(Ordering::Acquire) {
             return None;
@@ -186,19 +188,20 @@ impl Check {
         Some(self.inner.lock().count)
     }
 
-    /// Whether the program is one of the CUDA runtime; false where the check was [switched off](Self::switch_off).
+    /// Whether the program uses the CUDA runtime; false if the check was [switched off](Self::switch_off).
     pub fn is_runtime(&self) -> bool {
-        // In a forked process another thread of the parent may have the lock forever.
+        // In a forked process, the lock may be held forever, by a thread that exists only in the parent.
         !self.inner.is_off.load(Ordering::Acquire) && self.inner.lock().is_runtime
     }
 
-    /// At the end of the program, the runtime still has this error, under this name: it was not taken with `cudaGetLastError`. Its numbers
-    /// are the driver's, for all errors that both have.
+    /// Tells the check that the runtime still has this error at the end of the program, under this name: it was not taken with
+    /// `cudaGetLastError`. Errors that both the runtime and the driver have are the same numbers.
     pub fn runtime_error(&self, code: CUresult, name: String) {
         self.inner.lock().runtime_error = Some((code, name));
     }
 
-    /// The number of findings that were not reported because there were too many at their place, by rule.
+    /// The number of findings, by rule, that were not reported because there were too many of the rule in a function
+    /// and kernel.
     pub fn suppressed(&self) -> BTreeMap<Rule, usize> {
         let told = self.inner.told.lock().unwrap_or_else(PoisonError::into_inner);
         let mut suppressed = BTreeMap::new();
@@ -220,7 +223,7 @@ impl fmt::Debug for Check {
     }
 }
 
-/// What a check is, for its shims.
+/// The state of a check, for its shims.
 struct Inner {
     base: Arc<Driver>,
     slot: usize,
@@ -228,7 +231,7 @@ struct Inner {
     options: CheckOptions,
     listener: Box<Listener>,
     state: Mutex<State>,
-    /// How often each rule was broken in a function and kernel.
+    /// How often each rule was broken in each function and kernel.
     told: Mutex<HashMap<Broken, usize>>,
     is_off: AtomicBool,
 }

@@ -1,7 +1,7 @@
-//! Which work is done before other work begins: a clock for each stream, and one for the host.
+//! Which work is ordered before other work: a vector clock for each stream, and one for the host.
 //!
-//! A clock (`clock`) says for each stream how much of its work is done before what comes next. Where a call may order more than is known here,
-//! it is assumed to: then a race may be missed, but none is invented. All host threads share one clock.
+//! A clock (`clock`) says for each stream how much of its work is done before the next work. If a call may order more than is known here,
+//! it is assumed to: then a race may be missed, but no false race is reported. All host threads share one clock.
 
 use super::area::Area;
 use super::clock::{Clock, Host, Known, Seen};
@@ -13,39 +13,40 @@ use std::sync::{Arc, Weak};
 #[cfg(test)]
 mod tests;
 
-/// Which stream.
+/// The identity of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Stream {
     /// The default stream of a context.
     Legacy(u64),
     /// The default stream of a thread, in a context.
     OfThread(u64, usize),
-    /// One that was created, in a context; 0 if the context is unknown.
+    /// A stream that was created, in a context; 0 if the context is unknown.
     Made(Place, u64),
 }
 
-/// Accesses to one allocation that are remembered, until the host waits for them: the last half of these is always there.
+/// The maximum number of accesses to one allocation that are remembered until the host waits for them; at least the last
+/// half of them is kept.
 const MOST_ACCESSES: usize = 256;
 
-/// Lanes from which on those of streams that are gone are used again, whether or not the host has waited for their work. So many of these
-/// are looked at for one whose work is done.
+/// From this number of spare lanes on, lanes of destroyed streams are reused whether or not the host has waited for their work. So many
+/// of them are searched for one whose work is done.
 const MANY_LANES: usize = 64;
 
-/// A stream, or one after another: what is destroyed leaves its lane to the next.
+/// The lane of a stream, or of several in succession: a destroyed stream leaves its lane to another one.
 #[derive(Default)]
 struct Lane {
-    /// Of other lanes; of itself it knows everything.
+    /// What it knows of other lanes; it knows all of its own work.
     known: Known,
     count: u64,
     context: u64,
-    /// It waits for the default stream of its context, and that for it.
+    /// Whether it waits for the default stream of its context, and that for it.
     is_blocking: bool,
     is_legacy: bool,
-    /// It is among those that have unfinished work.
+    /// Whether it is in `Order::pending`.
     is_pending: bool,
-    /// The work of the default streams that it has waited for.
+    /// How much work of the default streams it has waited for.
     joined: u64,
-    /// What is done when its work is; none since that has changed.
+    /// What is done when all its work is done; `None` after a change.
     seen: Option<Seen>,
 }
 
@@ -54,7 +55,7 @@ struct Lane {
 pub(super) struct Access {
     pub(super) area: Area,
     pub(super) writes: bool,
-    /// What made it: a call, and its kernel.
+    /// The call that made it, and its kernel.
     pub(super) call: usize,
     pub(super) what: Arc<str>,
     /// The stream's handle, for the report.
@@ -72,17 +73,17 @@ pub(super) struct Moment {
 /// A stream that was created.
 #[derive(Default)]
 struct Made {
-    /// It does not wait for the default one.
+    /// Whether it was created as non-blocking, and does not wait for the default stream.
     is_apart: bool,
-    /// Where it has lanes.
+    /// The contexts in which it has lanes.
     contexts: Vec<u64>,
 }
 
 /// A thread that has used its own default stream.
 struct Thread {
-    /// Whether it is there.
+    /// Dead once the thread has ended.
     life: Weak<()>,
-    /// Where it has lanes.
+    /// The contexts in which it has lanes.
     contexts: Vec<u64>,
 }
 
@@ -92,41 +93,41 @@ pub(super) struct Order {
     by_stream: HashMap<Stream, usize, Quick>,
     made: HashMap<Place, Made, Quick>,
     threads: HashMap<usize, Thread>,
-    /// Lanes of what is gone, the first one first.
+    /// Lanes of objects that no longer exist, the oldest first.
     spare: VecDeque<usize>,
     /// The lanes of default streams.
     defaults: Vec<usize>,
-    /// Every lane that has work of which the host does not know that it is done, and some that had.
+    /// Every lane with work that the host does not know to be done, and some that had such work.
     pending: Vec<usize>,
     /// What was done before each event was recorded.
     events: HashMap<Place, Seen>,
-    /// Events that are recorded in ways that are not followed.
+    /// Events that are recorded in ways that are not tracked.
     foreign: HashSet<Place>,
-    /// Events that this program made and that nothing has recorded.
+    /// Events that this program created and that have never been recorded.
     fresh: HashSet<Place>,
     /// What the host has waited for.
     host: Host,
     memory: HashMap<Place, Vec<Access>, Quick>,
 }
 
-/// Whether two may be the same context: 0 is one that is not known.
+/// Whether two may be the same context: 0 is an unknown context.
 fn is_one(context: u64, other: u64) -> bool {
     context == other || context == 0 || other == 0
 }
 
 impl Order {
-    /// A stream was made.
+    /// Records that a stream was created.
     pub(super) fn made(&mut self, stream: Place, is_apart: bool) {
         self.made.entry(stream).or_default().is_apart = is_apart;
     }
 
-    /// A stream goes: what it has runs on.
+    /// Records that a stream was destroyed; its work continues.
     pub(super) fn gone(&mut self, stream: Place) {
         let contexts = self.made.remove(&stream).unwrap_or_default().contexts;
         self.leave(contexts.into_iter().map(|context| Stream::Made(stream, context)));
     }
 
-    /// Threads that have ended leave the lanes of their default streams to others.
+    /// Makes the lanes of default streams of threads that have ended available to others.
     fn threads_gone(&mut self) {
         let gone = self.threads.extract_if(|_, thread| thread.life.strong_count() == 0);
         let streams = gone.flat_map(|(thread, of_it)| {
@@ -136,12 +137,13 @@ impl Order {
         self.leave(streams);
     }
 
-    /// Streams leave their lanes to others.
+    /// Makes the lanes of streams available to others.
     fn leave(&mut self, streams: impl IntoIterator<Item = Stream>) {
         self.spare.extend(streams.into_iter().filter_map(|stream| self.by_stream.remove(&stream)));
     }
 
-    /// A free lane: one whose work the host has waited for, or any if there are many. What takes it comes behind that work.
+    /// A spare lane: one whose work the host has waited for, or any if there are many. The stream that gets it is ordered
+    /// after that work.
     fn spare_lane(&mut self) -> Option<usize> {
         let is_done = |lane: &usize| self.lanes.get(*lane).is_none_or(|own| self.host.at(*lane) >= own.count);
         let found = self.spare.iter().take(MANY_LANES).position(is_done);
@@ -162,12 +164,12 @@ impl Order {
         });
         let (context, is_blocking) = match stream {
             Stream::Legacy(context) => {
-                // The default stream of a context never goes.
+                // The default stream of a context is never destroyed.
                 self.defaults.push(lane);
                 (context, false)
             }
             Stream::OfThread(context, thread) => {
-                // It is the calling thread's: no other can name it.
+                // It belongs to the calling thread: no other thread can name it.
                 let new = || Thread { life: current::life(), contexts: Vec::new() };
                 self.threads.entry(thread).or_insert_with(new).contexts.push(context);
                 (context, true)
@@ -186,7 +188,7 @@ impl Order {
         lane
     }
 
-    /// The lanes that have work of which the host does not know that it is done.
+    /// The lanes with work that the host does not know to be done.
     fn unfinished(&mut self) -> &[usize] {
         let Order { lanes, host, pending, .. } = self;
         pending.retain(|lane| {
@@ -198,13 +200,13 @@ impl Order {
         pending
     }
 
-    /// What is done when the work of a lane is.
+    /// What is done when all work of a lane is done.
     fn seen(&mut self, lane: usize) -> Seen {
         let Some(own) = self.lanes.get_mut(lane) else { return Seen::default() };
         own.seen.get_or_insert_with(|| Seen::of(own.known.clock.clone(), Some((lane, own.count)))).clone()
     }
 
-    /// A lane waits for what was seen.
+    /// Makes a lane wait for what was seen.
     fn join(&mut self, lane: usize, seen: &Seen) {
         if let Some(own) = self.lanes.get_mut(lane) {
             own.known.learns(lane, seen, &self.host);
@@ -212,7 +214,7 @@ impl Order {
         }
     }
 
-    /// A blocking stream waits for the default one of its context.
+    /// Makes a blocking stream wait for the default stream of its context.
     fn wait_for_default(&mut self, lane: usize) {
         let Some((context, joined)) = self.lanes.get(lane).map(|own| (own.context, own.joined)) else {
             return;
@@ -233,7 +235,7 @@ impl Order {
         }
     }
 
-    /// The default stream of a context waits for its blocking streams.
+    /// Makes the default stream of a context wait for its blocking streams.
     fn wait_for_blocking(&mut self, lane: usize) {
         self.unfinished();
         let Order { lanes, host, pending, .. } = self;
@@ -242,11 +244,11 @@ impl Order {
         let mut last = &own.known.clock;
         let others = pending.iter().filter_map(|number| Some((*number, lanes.get(*number)?)));
         for (number, other) in others {
-            // What it has waited for it knows to the end.
+            // If it has waited for all work of the other lane, it already knows everything that lane knows.
             let is_known = own.known.clock.at(number) >= other.count;
             if !is_known && other.is_blocking && is_one(other.context, own.context) {
                 clock.learns((number, other.count));
-                // Many have the same.
+                // Many lanes share the same clock.
                 if !other.known.clock.is(last) {
                     last = &other.known.clock;
                     clock.join(last, host);
@@ -258,7 +260,7 @@ impl Order {
         }
     }
 
-    /// Gives a stream a piece of work.
+    /// Adds a piece of work to a stream.
     pub(super) fn work(&mut self, stream: Stream) -> Moment {
         let lane = self.lane(stream);
         let (is_blocking, is_legacy) =
@@ -280,44 +282,45 @@ impl Order {
         moment
     }
 
-    /// What is done once everything that a stream has now is done.
+    /// What is done once all current work of a stream is done.
     fn until(&mut self, stream: Stream) -> Seen {
         let Moment { lane, .. } = self.work(stream);
         self.seen(lane)
     }
 
-    /// An event was made.
+    /// Records that an event was created.
     pub(super) fn event_made(&mut self, event: Place) {
         self.fresh.insert(event);
     }
 
-    /// An event is recorded.
+    /// Records an event on a stream.
     pub(super) fn record(&mut self, event: Place, stream: Stream) {
         let seen = self.until(stream);
         self.fresh.remove(&event);
         self.events.insert(event, seen);
     }
 
-    /// An event is recorded behind all work of a context.
+    /// Records an event after all work of a context.
     pub(super) fn record_all(&mut self, event: Place) {
         self.fresh.remove(&event);
         let all = self.all();
         self.events.insert(event, all);
     }
 
-    /// An event is recorded in a way that is not followed, perhaps again and again: by a graph, or by another process.
+    /// An event is recorded in a way that is not tracked, perhaps repeatedly: by a graph, or by another process.
     pub(super) fn record_elsewhere(&mut self, event: Place) {
         self.fresh.remove(&event);
         self.foreign.insert(event);
     }
 
-    /// An event is recorded in a capture: until it is recorded again, what it is behind is in a graph.
+    /// An event is recorded in a capture: until it is recorded again, it refers to work in a graph.
     pub(super) fn record_in_capture(&mut self, event: Place) {
         self.fresh.remove(&event);
         self.events.remove(&event);
     }
 
-    /// What an event orders: nothing, if it was never recorded. One that came from elsewhere may have been recorded there.
+    /// What an event orders: nothing, if it was never recorded. An event that was created elsewhere may have been recorded
+    /// there.
     fn behind(&mut self, event: Place) -> Seen {
         if self.fresh.contains(&event) {
             return Seen::default();
@@ -326,26 +329,26 @@ impl Order {
         known.unwrap_or_else(|| self.all())
     }
 
-    /// A stream waits for an event.
+    /// Makes a stream wait for an event.
     pub(super) fn wait(&mut self, stream: Stream, event: Place) {
         let Moment { lane, .. } = self.work(stream);
         let seen = self.behind(event);
         self.join(lane, &seen);
     }
 
-    /// An executable graph that is launched waits for its launch before, if there was one.
+    /// Makes a launch of an executable graph wait for its previous launch, if there was one.
     pub(super) fn wait_for_launch(&mut self, stream: Stream, graph: Place) {
         if self.events.contains_key(&graph) {
             self.wait(stream, graph);
         }
     }
 
-    /// The first access to an allocation of which the host does not know that it is done.
+    /// The first access to an allocation that the host does not know to be done.
     pub(super) fn pending(&self, memory: Place) -> Option<&Access> {
         self.memory.get(&memory)?.iter().find(|access| !self.is_done(access.at))
     }
 
-    /// A stream waits for something that may come behind anything.
+    /// A stream waits for something that may be ordered after any work.
     pub(super) fn wait_for_all(&mut self, stream: Stream) {
         let Moment { lane, .. } = self.work(stream);
         let seen = self.all();
@@ -368,7 +371,7 @@ impl Order {
         self.host_learns(&seen);
     }
 
-    /// The host knows that an event is.
+    /// The host knows that an event has completed.
     pub(super) fn host_waits_for(&mut self, event: Place) {
         let seen = self.behind(event);
         self.host_learns(&seen);
@@ -380,7 +383,7 @@ impl Order {
         self.host_learns(&seen);
     }
 
-    /// The host knows that the work of a context is done, and what that has waited for.
+    /// The host knows that the work of a context is done, and the work that this has waited for.
     pub(super) fn host_waits_for_context(&mut self, context: u64) {
         for lane in self.unfinished().to_vec() {
             if self.lanes.get(lane).is_some_and(|own| is_one(own.context, context)) {
@@ -400,7 +403,7 @@ impl Order {
         self.host.at(moment.lane) >= moment.count
     }
 
-    /// Notes an access to an allocation, and finds another that nothing orders before it.
+    /// Records an access to an allocation, and returns an earlier one that is not ordered before it.
     pub(super) fn access(&mut self, memory: Place, new: &Access) -> Option<Access> {
         let Order { lanes, host, memory: all, .. } = self;
         let own = lanes.get(new.at.lane);
@@ -423,14 +426,14 @@ impl Order {
             if !is_before && (old.writes || new.writes) {
                 race = Some(old.clone());
             }
-            // Who is ordered behind the new one is behind the old one, too.
+            // Work that is ordered after the new access is also ordered after the old one.
             if is_before && new.area.covers(&old.area) && (new.writes || !old.writes) {
                 accesses.swap_remove(number);
             }
         }
         if accesses.len() >= MOST_ACCESSES {
             accesses.retain(|old| host.at(old.at.lane) < old.at.count);
-            // The newest are those that others are most likely not to have waited for.
+            // Keeps the newest: those are the most likely to be unordered with later accesses.
             accesses.sort_by_key(|old| old.call);
             let most = accesses.len().saturating_sub(MOST_ACCESSES / 2);
             accesses.drain(..most);
@@ -439,12 +442,12 @@ impl Order {
         race
     }
 
-    /// An allocation is gone.
+    /// Forgets a freed allocation.
     pub(super) fn freed(&mut self, memory: Place) {
         self.memory.remove(&memory);
     }
 
-    /// An event is gone.
+    /// Forgets a destroyed event.
     pub(super) fn event_gone(&mut self, event: Place) {
         self.events.remove(&event);
         self.foreign.remove(&event);

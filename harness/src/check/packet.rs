@@ -1,6 +1,6 @@
-//! The argument list of a launch: whether it can be one, and its bytes.
+//! The argument list of a launch: its validation, and its bytes.
 //!
-//! Relies on: the program gives the driver a list that is as long as the kernel's parameters say, which no caller of C can be asked for.
+//! Relies on: the program passes a list that is as long as the kernel's parameters require, which cannot be checked.
 #![allow(unsafe_code)]
 
 use super::rule::Rule;
@@ -14,10 +14,11 @@ const LOWEST: u64 = 4096;
 ///
 /// # Safety
 ///
-/// 1. `arguments` is null, or has a pointer for each parameter, aligned and set; those that are addresses have as many
-///    bytes as the parameter, initialised or padding of a C structure, which nothing writes during the call.
-/// 2. `extra` is null, or a list that ends as the driver wants it, aligned and set, and its buffer has as many bytes as
-///    it says, initialised or padding of a C structure; nothing writes list or buffer during the call.
+/// 1. `arguments` is null, or has an aligned and initialised pointer for each parameter; those that are addresses are
+///    valid for reads of the parameter's size, and the bytes are initialised or padding of a C structure and not
+///    written during the call.
+/// 2. `extra` is null, or an aligned and initialised list with the end mark that the driver requires, and its buffer
+///    has as many bytes as it says, initialised or padding of a C structure; neither is written during the call.
 pub(super) unsafe fn arguments(
     parameters: &[(usize, usize)],
     bytes: usize,
@@ -29,7 +30,7 @@ pub(super) unsafe fn arguments(
         return Err((Rule::ArgumentPacket, message));
     }
     if extra != 0 {
-        // SAFETY: 1: duty 2, as it is not null.
+        // SAFETY: 1: duty 2, because it is not null.
         return unsafe { packet(bytes, extra) };
     }
     let mut block = vec![0; bytes];
@@ -38,8 +39,8 @@ pub(super) unsafe fn arguments(
         return Err((Rule::MissingArguments, message));
     }
     for (number, (offset, size)) in parameters.iter().enumerate() {
-        // SAFETY: 1: the list is not null where there are parameters, as was compared, and has a pointer for each,
-        // aligned and set, which nothing writes: duty 1.
+        // SAFETY: 1: the list was checked to be not null if there are parameters, and has an aligned and initialised
+        // pointer for each, which is not written: duty 1.
         let argument = unsafe { read::pointer(arguments, number) };
         if argument < LOWEST {
             let message = format!(
@@ -49,8 +50,8 @@ pub(super) unsafe fn arguments(
             return Err((Rule::NullArgument, message));
         }
         if let Some(place) = block.get_mut(*offset..offset + size) {
-            // SAFETY: 1: no null, so the address of `size` bytes of the program's, initialised or padding, which nobody
-            // writes, by duty 1; the place has as many, and is this function's own.
+            // SAFETY: 1: not null, so the address of `size` bytes of the program, initialised or padding, which are not
+            // written, by duty 1; the destination has as many bytes and belongs to this function.
             unsafe { read::into(argument, place) };
         }
     }
@@ -59,26 +60,26 @@ pub(super) unsafe fn arguments(
 
 /// # Safety
 ///
-/// 1. `extra` is a list that ends as the driver wants it, aligned and set, and its buffer has as many bytes as it says,
-///    initialised or padding of a C structure; nothing writes list or buffer during the call.
+/// 1. `extra` is an aligned and initialised list with the end mark that the driver requires, and its buffer has as many
+///    bytes as it says, initialised or padding of a C structure; neither is written during the call.
 unsafe fn packet(bytes: usize, extra: u64) -> Result<Vec<u8>, (Rule, String)> {
     let wrong = |message: String| Err((Rule::ArgumentPacket, message));
     let (mut buffer, mut size) = (0, None);
     // Two pairs and an end.
     for pair in (0..4).step_by(2) {
-        // SAFETY: 1: until its end, where the loop stops, a list has aligned pairs, which are set and which nobody
-        // writes, by duty 1.
+        // SAFETY: 1: up to its end, where the loop stops, a list has aligned and initialised pairs, which are not
+        // written, by duty 1.
         let key = unsafe { read::pointer(extra, pair) };
         if key == 0 {
             break;
         }
-        // SAFETY: 1: the other half of that pair: the key, just compared, was not the end: duty 1.
+        // SAFETY: 1: the other half of that pair, whose key was just checked not to be the end: duty 1.
         let value = unsafe { read::pointer(extra, pair + 1) };
         match u32::try_from(key) {
             Ok(CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT) => buffer = value,
             Ok(CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT) if value >= LOWEST => {
-                // SAFETY: 1: the value of this key is the address of an aligned `size_t`, which is set and which nobody
-                // writes, by duty 1.
+                // SAFETY: 1: the value of this key is the address of an aligned, initialised `size_t`, which is not
+                // written, by duty 1.
                 size = Some(unsafe { read::structure::<usize>(value) });
             }
             _ => return wrong(format!("element {pair} of extra is {key:#x}, which is not a known key")),
@@ -92,8 +93,8 @@ unsafe fn packet(bytes: usize, extra: u64) -> Result<Vec<u8>, (Rule, String)> {
         Some(_) if buffer < LOWEST && bytes != 0 => {
             wrong("extra has no CU_LAUNCH_PARAM_BUFFER_POINTER, or a null one".to_owned())
         }
-        // SAFETY: 1: it has at least that many bytes, as its size, compared above, says; they are initialised or
-        // padding of a C structure, and nothing writes them: duty 1.
+        // SAFETY: 1: it has at least that many bytes by its size, which was checked above; they are initialised or
+        // padding of a C structure, and not written: duty 1.
         Some(_) => Ok(unsafe { read::block(buffer, bytes) }),
     }
 }

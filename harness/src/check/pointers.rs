@@ -1,8 +1,10 @@
-//! The addresses of a launch: those that its first and last thread are sure to use, and those among its arguments that were freed.
+//! The addresses of a launch: those that its first and last thread certainly access, and those among its arguments that point to
+//! freed memory.
 //!
-//! If an address is in no memory that is known here, the driver is asked, since memory can be obtained in ways that are not seen.
+//! If an address is in no memory that is known here, the driver is queried, because memory can be obtained in ways that are not
+//! observed.
 //!
-//! Relies on: the driver may be asked about any address.
+//! Relies on: `cuPointerGetAttribute` accepts any address.
 #![allow(unsafe_code)]
 
 use super::Inner;
@@ -20,13 +22,13 @@ use cuda_driver_sys::{CUpointer_attribute, CUresult};
 struct Suspect {
     rule: Rule,
     parameter: Option<usize>,
-    /// It is wrong if the driver knows no memory there; where that does not matter, none.
+    /// The access is wrong if the driver knows no memory at this address; `None` if it is wrong in any case.
     address: Option<u64>,
     message: String,
 }
 
 impl Inner {
-    /// What the launch's threads access, and what is wrong with it.
+    /// Checks the accesses of the launch's threads.
     pub(super) fn pointers(
         &self,
         call: &Call<'_>,
@@ -64,18 +66,18 @@ impl Inner {
     pub(super) fn is_memory(&self, address: u64) -> bool {
         let mut kind = 0_u32;
         let which = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
-        // SAFETY: the attribute is a number of 4 bytes, for which the place is aligned, and it outlives the call; any
-        // address may be asked about, as it is only looked up.
+        // SAFETY: the attribute is a number of 4 bytes, for which the output is aligned, and it outlives the call;
+        // any address may be passed, because it is only looked up.
         let answer = unsafe { self.base.cuPointerGetAttribute((&raw mut kind).cast(), which, address) };
         answer == CUresult::SUCCESS
     }
 
-    /// Whether the driver says that the memory at an address has fewer than that many bytes from there on.
+    /// Whether, according to the driver, the memory at an address has fewer than that many bytes from there on.
     pub(super) fn ends_before(&self, address: u64, bytes: u64) -> bool {
         let number = |which| {
             let mut number = 0_u64;
-            // SAFETY: both attributes are numbers of 8 bytes, for which the place is aligned, and it outlives the call;
-            // any address may be asked about, as it is only looked up.
+            // SAFETY: both attributes are numbers of 8 bytes, for which the output is aligned, and it outlives the
+            // call; any address may be passed, because it is only looked up.
             let answer = unsafe { self.base.cuPointerGetAttribute((&raw mut number).cast(), which, address) };
             (answer == CUresult::SUCCESS).then_some(number)
         };
@@ -86,7 +88,7 @@ impl Inner {
     }
 }
 
-/// Arguments that are addresses in memory that was freed.
+/// Arguments that are addresses in freed memory.
 fn freed(objects: &Objects, kernel: &Kernel, block: &[u8]) -> Vec<Suspect> {
     let mut suspects = Vec::new();
     for (number, (offset, size)) in kernel.parameters.iter().flatten().enumerate() {
@@ -111,13 +113,13 @@ fn freed(objects: &Objects, kernel: &Kernel, block: &[u8]) -> Vec<Suspect> {
     suspects
 }
 
-/// Whether a device that may use any memory of the host may find some where it was freed: the program's own.
+/// Whether a device that can access all host memory may find other memory of the program where memory was freed.
 fn is_there_again(kernel: &Kernel, freed: &Object, address: u64) -> bool {
     let is_host = matches!(freed.name.kind(), Kind::HostMemory | Kind::Registration);
     kernel.sees_host && is_host && host::is_mapped(address)
 }
 
-/// What may be wrong with an access.
+/// A possible mistake of an access.
 fn suspect(objects: &Objects, kernel: &Kernel, thread: &str, touch: &Touch) -> Option<Suspect> {
     let Touch { address, bytes, how, parameter } = *touch;
     let does = match how {
@@ -137,13 +139,13 @@ fn suspect(objects: &Objects, kernel: &Kernel, thread: &str, touch: &Touch) -> O
     match found {
         Some((object, offset)) if object.is_live() => {
             let name = object.name.plus(offset);
-            // Some devices read any memory of the host: then what is not registered is only that.
+            // Some devices can access all host memory: then memory that is not registered may still be valid.
             let goes_on = kernel.sees_host && object.name.kind() == Kind::Registration;
             if offset.saturating_add(bytes) > object.bytes && !goes_on {
                 let what = format!("{name}, which has {} bytes", object.bytes);
                 return made(Rule::BadPointer, Some(last), what);
             }
-            // A power of two, as every access is.
+            // Sizes of accesses are powers of two.
             if bytes != 0 && address % bytes != 0 {
                 return made(
                     Rule::MisalignedPointer,
@@ -159,7 +161,7 @@ fn suspect(objects: &Objects, kernel: &Kernel, thread: &str, touch: &Touch) -> O
             let what = format!("{}, which call {ended} freed", object.name.plus(offset));
             made(Rule::BadPointer, Some(address), what)
         }
-        // Some devices read any memory of the host.
+        // Some devices can access all host memory.
         None if kernel.sees_host && address >= 4096 => None,
         None => {
             let near = objects.memory_before(address).map(|(object, behind)| {

@@ -1,9 +1,9 @@
 //! Copies and fills that go past the end of their memory or array.
 //!
-//! Rectangles are judged by their first and their last byte: what is between two rows is not used. Memory that is not known is
+//! Only the first and the last byte of a rectangle are checked, because the gaps between rows are not used. Unknown memory is
 //! left to the driver.
 //!
-//! Relies on: the program keeps the contract of the function that it calls, as far as the driver asks for it.
+//! Relies on: the program upholds the contract of the function that it calls, as far as the driver requires it.
 #![allow(unsafe_code)]
 
 use super::Inner;
@@ -17,7 +17,7 @@ use crate::value::ObjectName;
 use cuda_driver_sys::{CUDA_ARRAY3D_DESCRIPTOR, CUarray_format, CUresult};
 use std::ptr::with_exposed_provenance_mut;
 
-/// What an array has.
+/// The extent of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Extent {
     /// Bytes of an element.
@@ -25,7 +25,7 @@ pub(super) struct Extent {
     pub(super) size: Size,
 }
 
-/// Bytes of an array's element; none for formats of blocks or several planes.
+/// Bytes of an array's element; `None` for formats with blocks or several planes.
 fn unit(descriptor: &CUDA_ARRAY3D_DESCRIPTOR) -> Option<u64> {
     use CUarray_format as F;
     let channel = match descriptor.Format {
@@ -47,44 +47,44 @@ impl State {
 }
 
 impl Inner {
-    /// What the driver says of an array.
+    /// The extent of an array according to the driver.
     ///
     /// # Safety
     ///
-    /// 1. It is the handle of an array that was just made, and that nobody ends meanwhile.
+    /// 1. It is the handle of an array that was just created and is not destroyed meanwhile.
     unsafe fn described(&self, array: u64) -> Option<Extent> {
         let mut descriptor = CUDA_ARRAY3D_DESCRIPTOR::default();
-        // SAFETY: the array lives, by duty 1; the place is aligned and outlives the call.
+        // SAFETY: the array is live, by duty 1; the output is aligned and outlives the call.
         let answer = unsafe {
             self.base.cuArray3DGetDescriptor(&mut descriptor, with_exposed_provenance_mut(array as usize))
         };
         let unit = unit(&descriptor).filter(|_| answer == CUresult::SUCCESS)?;
         let width = (descriptor.Width as u64).checked_mul(unit)?;
-        // 0 where it has no such dimension.
+        // 0 if the array lacks the dimension.
         let (height, depth) = (descriptor.Height.max(1) as u64, descriptor.Depth.max(1) as u64);
         Some(Extent { unit, size: Size { width, height, depth } })
     }
 
-    /// The extent of the array that a call has made.
+    /// The extent of the array that a call has created.
     ///
     /// # Safety
     ///
-    /// 1. It is a call whose contract holds, that succeeded, and whose first result is this handle.
+    /// 1. The contract of the call holds, the call succeeded, and its first result is this handle.
     pub(super) unsafe fn made_array(&self, call: &Call<'_>, made: u64) -> Option<Extent> {
         let makes = ["cuArrayCreate_v2", "cuArray3DCreate_v2", "cuArrayGetPlane", "cuMipmappedArrayGetLevel"];
         if !makes.contains(&call.function.name) {
             return None;
         }
-        // SAFETY: 1: all four answer with a live array, by duty 1; the program has not got the handle yet, or, of an array that
-        // belongs to another, may not end that during the call.
+        // SAFETY: 1: all four functions return a live array, by duty 1; the program has not received the handle yet, or, if the
+        // array belongs to another object, must not destroy that during the call.
         unsafe { self.described(made) }
     }
 
-    /// What a call copies or fills, if it is one that does.
+    /// The ranges that a call copies or fills, if it does.
     ///
     /// # Safety
     ///
-    /// 1. It is a call whose contract holds.
+    /// 1. The contract of the call holds.
     pub(super) unsafe fn copies(&self, call: &Call<'_>) -> Vec<Side> {
         if !call.function.name.starts_with("cuMemcpy") && !call.function.name.starts_with("cuMemset") {
             return Vec::new();
@@ -93,7 +93,7 @@ impl Inner {
         unsafe { self.sides(call) }
     }
 
-    /// A copy or fill of more than the memory or array has in which it begins, or of memory that was freed.
+    /// Findings for a copy or fill past the end of the memory or array in which it begins, or of freed memory.
     pub(super) fn past_the_end(&self, call: &Call<'_>, sides: &[Side]) -> Option<Finding> {
         let used = sides.iter().filter(|side| !side.size.is_empty());
         used.into_iter().find_map(|side| {
@@ -112,7 +112,7 @@ impl Inner {
         })
     }
 
-    /// Memory that was freed, where no argument of the call is its address: those are known from their types.
+    /// Freed memory of which no argument of the call is the address; arguments are found by their types.
     fn freed(&self, call: &Call<'_>, side: &Side) -> Option<String> {
         let Where::Memory { start, .. } = side.place else { return None };
         let state = self.lock();
@@ -128,10 +128,10 @@ impl Inner {
         Some(format!("{element}uses {name}, which call {ended} freed"))
     }
 
-    /// Whether there is certainly nothing at an address where memory of that kind was freed.
+    /// Whether there is certainly no memory at an address where memory of that kind was freed.
     pub(super) fn is_gone(&self, address: u64, kind: Kind) -> bool {
         match kind.family() {
-            // The program may have memory there now that the driver does not know.
+            // The program may have memory of its own there now.
             Kind::HostMemory | Kind::Registration => !host::is_mapped(address),
             _ => !self.is_memory(address),
         }
@@ -144,23 +144,23 @@ impl Inner {
         let (name, mut size, kind) = (memory.name, memory.bytes, memory.name.kind().family());
         match kind {
             Kind::HostMemory => {}
-            // Whole pages are registered; and what follows may be, too.
+            // Whole pages are registered, and the following pages may be registered, too.
             Kind::Registration => {
                 let end = memory.address.checked_add(size)?.checked_next_multiple_of(host::page())?;
                 state.objects.memory_at(end).is_none().then_some(())?;
                 size = end - memory.address;
             }
-            // Memory that was allocated at once, and not mapped or imported: its size is that of the call.
+            // Only memory of one allocation call, not mapped or imported, has the size given in the call.
             _ if !memory.counted => return None,
             _ => {}
         }
         drop(state);
-        // More than there are addresses is past every end.
+        // A size that does not fit in the address space is past every end.
         let bytes = reach(side.size, pitch, rows);
         if bytes.and_then(|bytes| offset.checked_add(bytes)).is_some_and(|end| end <= size) {
             return None;
         }
-        // Nothing else makes host memory longer; of device memory the driver has the last word.
+        // Host memory has no other extent than the recorded one; for device memory the driver is queried.
         let is_host = matches!(kind, Kind::HostMemory | Kind::Registration);
         if !is_host && !self.ends_before(start, bytes.unwrap_or(u64::MAX)) {
             return None;

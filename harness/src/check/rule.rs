@@ -12,10 +12,10 @@ macro_rules! rules {
         }
 
         impl Rule {
-            /// All of them.
+            /// All rules.
             pub const ALL: &'static [Rule] = &[$(Rule::$rule),*];
 
-            /// Its name, as options and reports have it.
+            /// Its name in options and reports.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Rule::$rule => $name,)*
@@ -42,9 +42,9 @@ macro_rules! rules {
 rules! {
     /// No list of arguments for a kernel that has parameters.
     MissingArguments "missing-arguments" Error "pass a pointer to each argument in kernelParams, or all arguments in extra";
-    /// An element of the list is null, or no address.
+    /// An element of the list is null, or not an address.
     NullArgument "null-argument" Error "point each element of kernelParams to an argument, even if that argument is a null pointer";
-    /// A list in `extra` that does not fit.
+    /// A list in `extra` that does not fit the kernel's parameters.
     ArgumentPacket "argument-packet" Error "pass a buffer with all parameters at their offsets and its size, and no kernelParams";
     /// A kernel uses an address where there is no memory.
     BadPointer "bad-pointer" Error "pass an address of live device memory; host memory has to be allocated by or registered with the driver";
@@ -72,7 +72,7 @@ rules! {
     OutOfRange "out-of-range" Error "copy or fill no more bytes than the memory has";
     /// An object is released twice.
     DoubleFree "double-free" Error "release each object once";
-    /// Two pieces of work on two streams that nothing orders, one of which writes what the other uses.
+    /// Unordered work on two streams, one of which writes memory that the other uses.
     StreamRace "stream-race" Error "record an event after the first and make the stream of the second wait for it, or wait on the host";
     /// A kernel faulted: no later call works.
     StickyFault "sticky-fault" Error "run the program on the emulator, or under compute-sanitizer, to find the kernel's mistake";
@@ -132,7 +132,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Which rule.
+    /// The broken rule.
     pub fn rule(&self) -> Rule {
         self.rule
     }

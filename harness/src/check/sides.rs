@@ -1,9 +1,9 @@
 //! What a call copies or fills: ranges of addresses, rectangles, boxes in arrays.
 //!
-//! What cannot be computed in 64 bits is left to the driver.
+//! Extents that do not fit in 64 bits are left to the driver.
 //!
-//! Relies on: the program keeps the contract of the function that it calls, as far as the driver asks for it: structures and lists that
-//! arguments point to are there.
+//! Relies on: the program upholds the contract of the function that it calls, as far as the driver requires it: structures and lists
+//! that arguments point to exist.
 #![allow(unsafe_code)]
 
 use super::Inner;
@@ -19,10 +19,10 @@ use cuda_driver_sys::{
 use std::fmt;
 use std::mem::offset_of;
 
-/// Copies of a list that are looked at; a list that claims more is left to the driver.
+/// The maximum number of copies of a list that are checked; a longer list is left to the driver.
 const MOST_COPIES: usize = 1 << 16;
 
-/// Bytes of a row, rows of a plane, planes.
+/// Bytes per row, rows per plane, and planes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Size {
     pub(super) width: u64,
@@ -59,7 +59,7 @@ impl fmt::Display for Size {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Side {
     pub(super) writes: bool,
-    /// Which copy of a batch.
+    /// The index of the copy in a batch.
     pub(super) element: Option<usize>,
     pub(super) place: Where,
     pub(super) size: Size,
@@ -67,11 +67,11 @@ pub(super) struct Side {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Where {
-    /// From an address on; bytes from a row to the next, and rows from a plane to the next.
+    /// Memory from an address on; `pitch` is in bytes from one row to the next, `rows` from one plane to the next.
     Memory { start: u64, pitch: u64, rows: u64 },
-    /// A box in an array, from a byte of a row of a plane on.
+    /// A box in an array; `at` is its first byte in the row, its first row, and its first plane.
     Array { handle: u64, at: [u64; 3] },
-    /// So many bytes of an array, counted from its first one.
+    /// Bytes of an array, at an offset from its first byte.
     Bytes { handle: u64, offset: u64 },
 }
 
@@ -82,7 +82,7 @@ impl Where {
 }
 
 impl Side {
-    /// What a thread of a kernel certainly uses.
+    /// An access that a thread of a kernel certainly makes.
     pub(super) fn touched(touch: &Touch) -> Side {
         Side::range(touch.how == How::Write, touch.address, touch.bytes)
     }
@@ -93,21 +93,21 @@ impl Side {
     }
 }
 
-/// How many bytes are from the first to the last; none if that is no number of 64 bits.
+/// The number of bytes from the first to the last; `None` if it does not fit in 64 bits.
 pub(super) fn reach(size: Size, pitch: u64, rows: u64) -> Option<u64> {
     let planes = size.depth.checked_sub(1)?.checked_mul(rows)?;
     planes.checked_add(size.height.checked_sub(1)?)?.checked_mul(pitch)?.checked_add(size.width)
 }
 
-/// A structure of the program's, byte for byte. What it has not set is some number.
+/// The bytes of a structure of the program. Members that it has not set read as some number.
 pub(super) struct Structure(Vec<u8>);
 
 impl Structure {
     /// # Safety
     ///
-    /// 1. The address is null, or at it there are that many bytes, initialised or not, which nothing writes during the call.
+    /// 1. The address is null, or has that many bytes, initialised or not, which are not written during the call.
     pub(super) unsafe fn at(address: u64, bytes: usize) -> Option<Structure> {
-        // SAFETY: 1: not null, as is compared before this runs: that many bytes are there, and nothing writes them, by duty 1.
+        // SAFETY: 1: checked to be not null: that many bytes are there, and they are not written, by duty 1.
         (address != 0).then(|| Structure(unsafe { read::block(address, bytes) }))
     }
 
@@ -153,7 +153,7 @@ impl Named {
     }
 }
 
-/// Both sides of a copy of planes; none where it is of a level that no array has.
+/// Both sides of a copy of planes; none if it is for a level that no array has.
 macro_rules! planes {
     ($copy:ident: $type:ident) => {{
         let size = Size {
@@ -198,7 +198,7 @@ pub(super) fn planes_of_node(copy: &Structure) -> Vec<Side> {
     planes!(copy: CUDA_MEMCPY3D)
 }
 
-/// What a node of a graph fills. The pitch of a single row says nothing.
+/// What a node of a graph fills. The pitch of a single row is ignored.
 pub(super) fn fill_of_node(fill: &Structure) -> Option<Side> {
     type Of = CUDA_MEMSET_NODE_PARAMS;
     let unit = u64::from(fill.short(offset_of!(Of, elementSize)));
@@ -246,7 +246,7 @@ fn rows(copy: &Structure) -> Vec<Side> {
     [target.side(true, size), source.side(false, size)].into_iter().flatten().collect()
 }
 
-/// Both sides of a copy of a list, whose extents count elements where arrays take part.
+/// Both sides of a copy in a list, whose extents are in elements if an array is involved.
 fn operation(operation: &Structure, element: Option<usize>, state: &State) -> Option<[Side; 2]> {
     let extent = offset_of!(CUDA_MEMCPY3D_BATCH_OP, extent);
     let count = Size {
@@ -260,7 +260,7 @@ fn operation(operation: &Structure, element: Option<usize>, state: &State) -> Op
         Operand::Array { handle, .. } => state.extent(*handle).map(|extent| Some(extent.unit)),
         Operand::Memory { .. } => Some(None),
     };
-    // Those of two arrays are the same, or the driver refuses.
+    // Two arrays have elements of the same size, or the driver refuses the copy.
     let unit = match (unit(&to)?, unit(&from)?) {
         (Some(one), Some(other)) if one != other => return None,
         (one, other) => one.or(other).unwrap_or(1),
@@ -268,7 +268,7 @@ fn operation(operation: &Structure, element: Option<usize>, state: &State) -> Op
     let size = Size { width: count.width.checked_mul(unit)?, ..count };
     let side = |writes, operand| {
         let place = match operand {
-            // 0 stands for rows and planes without gaps.
+            // 0 means rows and planes without gaps.
             Operand::Memory { start, row, rows } => Where::Memory {
                 start,
                 pitch: if row == 0 { size.width } else { row.checked_mul(unit)? },
@@ -284,7 +284,7 @@ fn operation(operation: &Structure, element: Option<usize>, state: &State) -> Op
 }
 
 enum Operand {
-    /// Elements of a row, and rows of a plane.
+    /// Elements per row, and rows per plane.
     Memory {
         start: u64,
         row: u64,
@@ -351,15 +351,16 @@ fn fill(call: &Call<'_>, unit: u64) -> Vec<Side> {
     vec![Side::range(true, call.word(0), call.word(2).saturating_mul(unit))]
 }
 
-/// The copies of a list: targets, sources, sizes, and how many.
+/// The copies in lists: targets, sources, sizes, and their number.
 ///
 /// # Safety
 ///
-/// 1. The words are the arguments of a call of a function with these parameters, whose contract holds.
+/// 1. The words are the arguments of a call of a function with these parameters, and its contract holds.
 unsafe fn batch(call: &Call<'_>) -> Option<Vec<Side>> {
     let count = usize::try_from(call.word(3)).ok().filter(|count| *count <= MOST_COPIES)?;
     let bytes = count * 8;
-    // SAFETY: 1, 1, 1: each is null or a list of so many numbers of 8 bytes, set, which nothing writes during the call: duty 1.
+    // SAFETY: 1, 1, 1: each is null or a list of that many initialised numbers of 8 bytes, which are not written during the
+    // call: duty 1.
     let [targets, sources, sizes] = unsafe {
         [
             Structure::at(call.word(0), bytes)?,
@@ -374,19 +375,19 @@ unsafe fn batch(call: &Call<'_>) -> Option<Vec<Side>> {
     Some((0..count).flat_map(copy).collect())
 }
 
-/// The copies of a list of structures: how many, and the list.
+/// The copies in a list of structures: their number, and the list.
 ///
 /// # Safety
 ///
-/// 1. The words are the arguments of a call of a function with these parameters, whose contract holds.
+/// 1. The words are the arguments of a call of a function with these parameters, and its contract holds.
 unsafe fn batch_of_planes(call: &Call<'_>, inner: &Inner) -> Option<Vec<Side>> {
     let count = usize::try_from(call.word(0)).ok().filter(|count| *count <= MOST_COPIES)?;
     let mut sides = Vec::new();
     for number in 0..count {
         let at = size_of::<CUDA_MEMCPY3D_BATCH_OP>().checked_mul(number)?;
         let address = call.word(1).checked_add(at as u64).filter(|_| call.word(1) != 0)?;
-        // SAFETY: 1: the list, which is not null, has that many structures, of which this is one, and nothing writes them during
-        // the call: duty 1.
+        // SAFETY: 1: the list, which is not null, has that many structures, of which this is one, and they are not written
+        // during the call: duty 1.
         let structure = unsafe { Structure::at(address, size_of::<CUDA_MEMCPY3D_BATCH_OP>()) }?;
         sides.extend(operation(&structure, Some(number), &inner.lock()).into_iter().flatten());
     }
@@ -398,11 +399,11 @@ impl Inner {
     ///
     /// # Safety
     ///
-    /// 1. It is a call whose contract holds.
+    /// 1. The contract of the call holds.
     pub(super) unsafe fn sides(&self, call: &Call<'_>) -> Vec<Side> {
         let first = call.word(0);
         // SAFETY: 1, in all of them: the first argument of these functions is null or the address of such a structure, or the words are
-        // those of the lists that the function takes; nothing writes what they point to during the call: duty 1.
+        // those of the lists that the function takes; the memory that they point to is not written during the call: duty 1.
         unsafe {
             match call.function.name {
                 "cuMemcpy"

@@ -1,4 +1,4 @@
-//! What is remembered between calls.
+//! The state between calls.
 
 use super::graphs::{Capture, Nodes};
 use super::image::Image;
@@ -13,44 +13,44 @@ use cuda_driver_sys::CUresult;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
-/// Launches that a fault may be of.
+/// The number of launches that are remembered, one of which may have caused a fault.
 const LAST_LAUNCHES: usize = 16;
 
 #[derive(Default)]
 pub(super) struct State {
-    /// How many calls there were.
+    /// The number of calls so far.
     pub(super) count: usize,
     pub(super) objects: Objects,
     /// By the function's object and the context.
     pub(super) kernels: HashMap<(Place, u64), Arc<Kernel>, Quick>,
     /// Of modules and libraries.
     pub(super) images: HashMap<Place, Arc<Image>>,
-    /// Of arrays that were seen being made.
+    /// The extents of arrays whose creation was observed.
     pub(super) arrays: HashMap<Place, Extent>,
     pub(super) order: Order,
     /// Of graphs and executable graphs.
     pub(super) graphs: HashMap<Place, Nodes>,
     /// Nodes of clones, with the node that they are copies of, and the clone.
     pub(super) clones: HashMap<u64, (u64, Place), Quick>,
-    /// Those that are under way, by their numbers.
+    /// The captures in progress, by their numbers.
     pub(super) captures: HashMap<u64, Capture, Quick>,
-    /// Calls under way that end a capture.
+    /// The number of calls in progress that end a capture.
     pub(super) ending: usize,
-    /// Calls under way that may add to a capture.
+    /// The number of calls in progress that may add to a capture.
     pub(super) capturing: usize,
-    /// A capture ended whose begin was not seen: there may be others.
+    /// Whether a capture ended whose begin was not observed: there may be others.
     pub(super) has_unseen_captures: bool,
-    /// A graph may wait for work outside of it when it is launched.
+    /// Whether a graph may wait for work outside of it when it is launched.
     pub(super) graphs_wait: bool,
-    /// Answers that the program has not asked about: how often, and the first call.
+    /// Error codes that the program has not queried: how often each occurred, and its first call.
     pub(super) failed: BTreeMap<(&'static str, u32), (usize, usize)>,
     pub(super) launches: VecDeque<Launched>,
     pub(super) fault: Option<CUresult>,
-    /// The program is one of the CUDA runtime, which keeps contexts and modules of its own.
+    /// Whether the program uses the CUDA runtime, which keeps contexts and modules of its own.
     pub(super) is_runtime: bool,
     /// The runtime's last error at the end of the program, and its name there.
     pub(super) runtime_error: Option<(CUresult, String)>,
-    /// It has green contexts, which share what others made.
+    /// Whether it has green contexts, which share objects of other contexts.
     pub(super) is_green: bool,
 }
 
@@ -59,17 +59,17 @@ pub(super) struct Launched {
     pub(super) call: usize,
     pub(super) kernel: Arc<Kernel>,
     pub(super) stream: u64,
-    /// When; none while a graph is captured.
+    /// Its moment; `None` during a capture.
     pub(super) at: Option<Moment>,
 }
 
 impl State {
-    /// Whether a capture may be under way.
+    /// Whether a capture may be in progress.
     pub(super) fn is_capturing(&self) -> bool {
         self.objects.captures > 0 || self.ending > 0 || self.has_unseen_captures
     }
 
-    /// The image that a function or kernel is of: that of the first of its owners that has one.
+    /// The image of a function or kernel: that of the first of its owners that has one.
     pub(super) fn image_of(&self, place: Place) -> Option<Arc<Image>> {
         let mut owner = Some(place);
         while let Some(place) = owner {
@@ -99,7 +99,8 @@ impl State {
         }
     }
 
-    /// The names of the streams of two pieces of work, which race: of default streams of different contexts with these.
+    /// The names of the streams of two pieces of work that race; for default streams of different contexts they include
+    /// the context.
     pub(super) fn stream_names(&mut self, own: (u64, Moment), other: (u64, Moment)) -> [String; 2] {
         let mut names = [own, other].map(|(stream, _)| self.stream_name(stream));
         let contexts = [own, other].map(|(_, at)| self.order.context_of(at));
@@ -124,7 +125,7 @@ impl State {
 }
 
 #[cfg(test)]
-#[allow(unsafe_code, clippy::unwrap_used)] // Calls of an emulator with what they ask for.
+#[allow(unsafe_code, clippy::unwrap_used)] // Calls an emulator with valid arguments.
 mod tests {
     use crate::check::Check;
     use cuda_driver_sys::CUresult;
@@ -144,7 +145,7 @@ mod tests {
             let state = check.inner.lock();
             (state.images.len(), state.kernels.len())
         };
-        // SAFETY: places for one handle each, handles that live, and a kernel that takes nothing.
+        // SAFETY: outputs for one handle each, live handles, and a kernel without parameters.
         unsafe {
             ok(driver.cuInit(0));
             ok(driver.cuDevicePrimaryCtxRetain(&mut context, 0));

@@ -1,4 +1,4 @@
-//! The work that successful calls submit to streams, and what it waits for.
+//! The work that successful calls submit to streams, and its dependencies.
 
 use super::Inner;
 use super::area::Area;
@@ -18,18 +18,18 @@ use crate::objects::Place;
 use crate::value::ObjectName;
 use std::sync::Arc;
 
-/// What is known after a call.
+/// The information about a call after it has returned.
 pub(super) struct After {
-    /// The handle of what it made.
+    /// The handle of the object that it created.
     pub(super) made: u64,
     pub(super) ended: Vec<Place>,
-    /// Its stream is captured: it gives nothing to a device.
+    /// Whether its stream is being captured, so that it submits nothing to a device.
     pub(super) is_captured: bool,
-    /// What it has become part of then, if that matters; of a call that ends a capture, which one.
+    /// The capture of which it has become part, if that matters; for a call that ends a capture, that capture.
     pub(super) captured: Option<Captured>,
-    /// What it did to a node of a graph.
+    /// Its change of a graph node.
     pub(super) node: Option<Node>,
-    /// What the node does, if it made or changed one.
+    /// The work of the node that it created or changed, if any.
     pub(super) does: Option<graphs::Node>,
     /// What it copies or fills.
     pub(super) sides: Vec<Side>,
@@ -41,17 +41,17 @@ struct Submitted {
     waits: Waits,
 }
 
-/// Whether the host knows afterwards that it is done.
+/// Whether the host knows, after the call, that the work is done.
 enum Waits {
     Never,
     Always,
-    /// If memory that it writes is not known: where that is the host's, it is complete when the call returns. What it reads of the host may
-    /// be used again then, but may not be on the device yet.
+    /// Only if the memory that it writes is unknown: if that is unpinned host memory, the copy is complete when the call returns. Host
+    /// memory that it reads may be reused then, but the copy may not be on the device yet.
     IfUnknown,
 }
 
 impl Submitted {
-    /// `None` of calls that other calls wait for in ways of their own, as copies between devices without a stream.
+    /// `None` for calls that have a special order, such as copies between devices without a stream.
     fn of(call: &Call<'_>) -> Option<Submitted> {
         let name = call.function.name;
         let stream = stream_of(call).unwrap_or(0);
@@ -75,7 +75,7 @@ pub(super) fn stream_of(call: &Call<'_>) -> Option<u64> {
 }
 
 impl State {
-    /// A stream as the clocks know it.
+    /// The identity of a stream for the clocks.
     fn stream(&mut self, call: &Call<'_>, handle: u64) -> Stream {
         match handle {
             0 | 1 => Stream::Legacy(call.context),
@@ -88,7 +88,7 @@ impl State {
         }
     }
 
-    /// The object whose memory is used, which part of it, and the name of where that begins.
+    /// The object whose memory is used, the part that is used, and a name for its begin.
     fn used(&self, side: &Side) -> Option<(Place, Area, ObjectName)> {
         let (place, area, at) = match side.place {
             Where::Memory { start, pitch, rows } => {
@@ -96,7 +96,7 @@ impl State {
                 let area = Area::new(start, side.size, pitch, rows)?;
                 (place, area, self.objects.at(place)?.name.plus(offset))
             }
-            // Counted in the bytes of the array.
+            // In bytes of the array.
             Where::Array { handle, at: [x, y, z] } => {
                 let has = self.extent(handle)?.size;
                 let row = z.checked_mul(has.height)?.checked_add(y)?;
@@ -114,7 +114,7 @@ impl State {
         Some((place, area, at))
     }
 
-    /// Notes one access; what it races with.
+    /// Records an access, and returns a finding if it races.
     pub(super) fn access(
         &mut self,
         call: &Call<'_>,
@@ -152,13 +152,13 @@ impl State {
             findings.extend(self.access(call, &kernel.name, &Side::touched(touch), stream, at));
         }
         findings.iter_mut().for_each(|finding| finding.kernel = Some(kernel.name.to_string()));
-        // One is enough for a launch.
+        // One finding is enough for a launch.
         findings.truncate(1);
         self.launched(Launched { call: call.number, kernel, stream, at: Some(at) });
         findings
     }
 
-    /// Whether the driver has made or pinned the memory at an address, and not freed it since.
+    /// Whether the driver has allocated or pinned the memory at an address, and it has not been freed.
     fn is_known(&self, address: u64) -> bool {
         let object = self.objects.memory_at(address).and_then(|(place, _)| self.objects.at(place));
         object.is_some_and(|object| object.is_live())
@@ -188,8 +188,8 @@ impl State {
         findings
     }
 
-    /// What a call is about to give to a stream may tell the host or others, before the call has returned, that the work before it
-    /// is done.
+    /// To be called before a call whose work may tell the host or other streams, before the call has returned, that earlier work
+    /// of its stream is done.
     pub(super) fn tells(&mut self, call: &Call<'_>, stream: u64) {
         let key = self.stream(call, stream);
         if orders_elsewhere(call.function.name) || self.graphs_wait && call.function.name == "cuGraphLaunch" {
@@ -198,7 +198,7 @@ impl State {
         self.order.host_waits(key);
     }
 
-    /// Calls that make memory, streams and events in the order of a stream, or end them.
+    /// Calls that create or release memory, streams and events in the order of a stream.
     fn ordered(&mut self, call: &Call<'_>, stream: Option<u64>, after: &After) -> Vec<Finding> {
         let event = self.objects.find(Kind::Event, call.word(0));
         let key = stream.map(|stream| self.stream(call, stream));
@@ -213,7 +213,7 @@ impl State {
             ("cuStreamSynchronize" | "cuStreamQuery", Some(key), _) => self.order.host_waits(key),
             ("cuEventSynchronize" | "cuEventQuery", _, Some(event)) => self.order.host_waits_for(event),
             ("cuGraphLaunch", Some(key), _) => return self.graph_launched(call, key, stream.unwrap_or(0)),
-            // What the host or others learn from these is not seen.
+            // What the host or other streams learn from these is not visible.
             ("cuLaunchHostFunc" | "cuLaunchHostFunc_v2" | "cuStreamAddCallback", Some(key), _) => {
                 self.order.host_waits(key);
             }
@@ -225,7 +225,7 @@ impl State {
                 let event = self.objects.meet(Kind::Event, call.word(1));
                 self.order.record_all(event);
             }
-            // All streams of the context wait, also those that are made later.
+            // All streams of the context wait, including those created later.
             ("cuCtxWaitEvent" | "cuGreenCtxWaitEvent", ..) => {
                 let event = self.objects.meet(Kind::Event, call.word(1));
                 self.order.host_waits_for(event);
@@ -241,7 +241,7 @@ impl State {
             (name, Some(key), _) if gives_work(name) => {
                 self.order.work(key);
             }
-            // Green contexts share the work of others.
+            // Green contexts share work with other contexts.
             ("cuCtxSynchronize", ..) if !self.is_green => self.order.host_waits_for_context(call.context),
             ("cuCtxSynchronize_v2", ..) if !self.is_green => self.order.host_waits_for_context(call.word(0)),
             (name, None, _) if waits_for_all(name) => self.order.host_waits_for_all(),
@@ -250,7 +250,7 @@ impl State {
         Vec::new()
     }
 
-    /// Memory that is there, or no longer, from a moment of a stream on.
+    /// Memory that exists, or no longer exists, from a moment of a stream on.
     fn in_stream_order(&mut self, call: &Call<'_>, key: Stream, stream: u64, after: &After) -> Vec<Finding> {
         let at = self.order.work(key);
         let what: Arc<str> = call.function.name.into();
@@ -276,7 +276,7 @@ impl State {
         vec![call.finding(Rule::StreamRace, message)]
     }
 
-    /// A capture is under way on the call's stream: it gives nothing to a device.
+    /// Records a call whose stream is being captured, so that it submits nothing to a device.
     fn captured(
         &mut self,
         call: &Call<'_>,
@@ -301,21 +301,22 @@ impl State {
         }
     }
 
-    /// An image is gone, and what is known of its kernels, which are gone too.
+    /// Forgets an unloaded image and its kernels.
     fn unloaded(&mut self, place: Place) {
         self.images.remove(&place);
         let objects = &self.objects;
         self.kernels.retain(|(kernel, _), _| objects.at(*kernel).is_some_and(|kernel| kernel.is_live()));
     }
 
-    /// Notes what a call has made or ended. What it ended is known from before the call: afterwards another may have the handle.
+    /// Records the objects that a call has created or destroyed. Those that it destroyed are determined before the call, because
+    /// afterwards another object may have the handle.
     fn note(&mut self, call: &Call<'_>, after: &mut After) -> Option<Finding> {
         let mut early = None;
         for place in after.ended.iter().copied() {
             match self.objects.at(place).map(|object| object.name.kind().family()) {
                 Some(Kind::Stream) => self.order.gone(place),
                 Some(Kind::Event) => self.order.event_gone(place),
-                // It is freed in the order of a stream.
+                // It is freed in stream order.
                 Some(Kind::Memory) if call.function.name == "cuMemFreeAsync" => {}
                 Some(kind @ (Kind::Memory | Kind::Array)) => {
                     self.order.freed(place);
@@ -369,12 +370,13 @@ impl State {
         early
     }
 
-    /// Host memory that the program gives back while work that uses it may go on: no document says that the call waits.
+    /// Host memory that the program releases while work that uses it may still be running: no documentation says that
+    /// the call waits.
     fn freed_early(&mut self, call: &Call<'_>, place: Place) -> Option<Finding> {
         let (does, done) = match call.function.name {
             "cuMemFreeHost" => ("frees", "is freed"),
             "cuMemHostUnregister" => ("unregisters", "is unregistered"),
-            // With its context.
+            // It is destroyed with its context.
             _ => return None,
         };
         let access = self.order.pending(place)?.clone();
@@ -389,7 +391,7 @@ impl State {
 }
 
 impl Inner {
-    /// What a call that succeeded gives to a stream.
+    /// Records the work that a successful call has submitted to a stream.
     pub(super) fn give(
         &self,
         call: &Call<'_>,
@@ -415,7 +417,7 @@ impl Inner {
     }
 }
 
-/// Whether other streams, processes or the host may see it, or it waits for them.
+/// Whether other streams, processes or the host may observe it, or it waits for them.
 fn orders_elsewhere(name: &str) -> bool {
     let starts = [
         "cuStreamWriteValue",
@@ -428,25 +430,25 @@ fn orders_elsewhere(name: &str) -> bool {
     starts.iter().any(|start| name.starts_with(start))
 }
 
-/// Whether a call gives a stream what may tell others of the work before it.
+/// Whether a call submits work that may tell others that earlier work of the stream is done.
 pub(super) fn may_tell(name: &str) -> bool {
     name == "cuGraphLaunch" || waits_in_a_graph(name)
 }
 
-/// Whether a graph that has captured such a call may wait for what is not in it.
+/// Whether a graph that has captured such a call may wait for work outside of the graph.
 pub(super) fn waits_in_a_graph(name: &str) -> bool {
     orders_elsewhere(name)
         || ["cuLaunchHostFunc", "cuStreamAddCallback"].iter().any(|one| name.starts_with(one))
 }
 
-/// Whether a call with a stream gives it work.
+/// Whether a call with a stream submits work to it.
 fn gives_work(name: &str) -> bool {
     ["cuMemcpy", "cuMemset", "cuMemPrefetch", "cuLaunch", "cuGraphUpload", "cuStreamAttach", "cuMemMapArray"]
         .iter()
         .any(|start| name.starts_with(start))
 }
 
-/// Calls after which everything is done, or that may order streams by the way.
+/// Calls after which all work is done, or that may order streams as a side effect.
 fn waits_for_all(name: &str) -> bool {
     let names = [
         "cuCtxSynchronize",

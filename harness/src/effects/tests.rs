@@ -9,7 +9,7 @@ const CONTEXT: u64 = 0x7000;
 const OWNER: u64 = 0x8000;
 const HANDLE: u64 = 0x9000;
 
-/// Calls in their order, and what they did wrong.
+/// A sequence of calls, and the mistakes that were found.
 #[derive(Default)]
 struct Program {
     objects: Objects,
@@ -18,7 +18,7 @@ struct Program {
 }
 
 impl Program {
-    /// A call that succeeds: what the arguments are by their numbers; all others are a small number.
+    /// A successful call: some arguments by their indices; all others are a small number.
     fn call(&mut self, name: &str, arguments: &[(usize, u64)]) {
         let function = functions::named(name).unwrap();
         self.calls += 1;
@@ -34,7 +34,7 @@ impl Program {
         doing.done(&mut self.objects, &received);
     }
 
-    /// The objects that the program has to give back, the references to a primary context excepted.
+    /// The objects that the program must still release, without references to a primary context.
     fn owed(&self) -> Vec<Kind> {
         let owed = self.objects.live().filter(|(_, object)| object.is_owed());
         owed.map(|(_, object)| object.name.kind()).collect()
@@ -50,7 +50,7 @@ fn all<T>(of: impl Fn(&Effect) -> Option<T>) -> Vec<(&'static str, T)> {
     FUNCTIONS.iter().flat_map(of_one).collect()
 }
 
-/// What creates an object that has to be released, with the kind and the argument.
+/// Functions that create an object that has to be released, with the kind and the argument.
 fn makers() -> Vec<(&'static str, (Kind, usize))> {
     all(|effect| match *effect {
         Effect::Makes(kind, at, _) | Effect::Finds(kind, at) | Effect::Shares(kind, at, _) => {
@@ -60,7 +60,7 @@ fn makers() -> Vec<(&'static str, (Kind, usize))> {
     })
 }
 
-/// What gives such an object back: also with a count of one where there is one.
+/// Functions that release such an object; if there is a count, it is one.
 fn enders(wanted: Kind) -> Vec<(&'static str, usize)> {
     all(|effect| match *effect {
         Effect::Ends(kind, at) | Effect::EndsRange(kind, at, _) | Effect::Unshares(kind, at, _) => {
@@ -127,7 +127,7 @@ fn what_is_used_after_its_end_is_a_mistake_in_every_function_that_takes_it() {
     assert!(pairs > 600, "{pairs}");
 }
 
-/// A driver gives freed addresses again, also to what no call makes: the variables of a module.
+/// A driver reuses freed addresses, also for memory that no call allocates: the variables of a module.
 #[test]
 fn a_variable_where_memory_was_freed_is_not_that_memory() {
     for is_told in [false, true] {
@@ -141,7 +141,7 @@ fn a_variable_where_memory_was_freed_is_not_that_memory() {
         let dead = (Mistake::DeadMemory, "cuMemsetD8_v2");
         assert_eq!(program.problems, if is_told { vec![] } else { vec![dead] });
     }
-    // What lives is not forgotten.
+    // Live objects are not forgotten.
     let mut program = Program::default();
     program.call("cuMemAlloc_v2", &[(0, HANDLE), (1, 64)]);
     program.call("cuModuleGetGlobal_v2", &[(0, HANDLE)]);
@@ -150,7 +150,7 @@ fn a_variable_where_memory_was_freed_is_not_that_memory() {
     assert_eq!(program.problems, [(Mistake::DeadMemory, "cuMemsetD8_v2")]);
 }
 
-/// What belongs to another object goes with it, and is nobody's leak.
+/// An object that belongs to another one is destroyed with it, and is not a leak.
 #[test]
 fn what_belongs_to_an_object_ends_with_it() {
     let belongings = all(|effect| match *effect {
@@ -173,7 +173,7 @@ fn what_belongs_to_an_object_ends_with_it() {
     }
 }
 
-/// A context takes what was made in it with it, and a reset what was made in the primary one.
+/// Destroying a context destroys the objects created in it; a reset does so for the primary context.
 #[test]
 fn contexts_take_their_own_with_them() {
     for (maker, (kind, at)) in makers().into_iter().filter(|(_, (kind, _))| *kind != Kind::PrimaryContext) {
@@ -190,7 +190,7 @@ fn contexts_take_their_own_with_them() {
                 false => program.call("cuCtxDestroy", &[(0, CONTEXT)]),
             }
             let is_gone = !program.owed().contains(&kind);
-            // That is not in the current context.
+            // That one is not in the current context.
             let ends = kind.ends_with_context() && maker != "cuGreenCtxStreamCreate";
             assert_eq!(is_gone, ends, "{maker} {reset}");
         }

@@ -1,7 +1,7 @@
 //! The functions of a driver that does nothing, and the table of them.
 //!
-//! Relies on: the callers keep the contract of the driver's functions: outputs are places for their values, a launch's configuration and lists
-//! are there. The compiler compares each function with the type of its name.
+//! Relies on: callers uphold the contract of the driver's functions: outputs are valid for writes, and the configuration and lists of a
+//! launch exist. The compiler compares each function with the type of its name.
 #![allow(unsafe_code)]
 #![allow(clippy::too_many_arguments, reason = "C functions")]
 
@@ -76,7 +76,8 @@ table! {
 
 macro_rules! versions {
     ($($version:literal)*) => {
-        /// `cuDriverGetVersion` of a driver of the newest of these versions that is not newer than asked for. A C function has no context: one each.
+        /// `cuDriverGetVersion` for the newest of these versions that is not newer than requested. A C function has no context, so there is
+        /// one function for each version.
         pub(super) fn version_of(asked: u32) -> *const c_void {
             let known: &[(u32, pfn::cuDriverGetVersion)] = &[$(($version, version::<$version>)),*];
             let found = known.iter().rev().find(|(version, _)| *version <= asked).or(known.first());
@@ -97,9 +98,9 @@ fn count() -> CUresult {
 ///
 /// # Safety
 ///
-/// 1. `out` is the output of a driver's function, as its caller passed it.
+/// 1. `out` is the output pointer that the caller of a driver function has passed.
 unsafe fn give<T>(out: *mut T, value: T) -> CUresult {
-    // SAFETY: by the contract of the function, which its caller keeps, a place for a value of the type: duty 1.
+    // SAFETY: by the contract of the function, which its caller upholds, it is valid for writes of the type: duty 1.
     unsafe { out.write(value) };
     count()
 }
@@ -108,7 +109,7 @@ fn handle<T>(number: usize) -> *mut T {
     without_provenance_mut(number)
 }
 
-/// Runs what was to be run before a call of this function.
+/// Runs the action that is to run before a call of this function.
 fn begin(name: &str) {
     let act = LOG.with(|log| {
         let mut act = log.act.borrow_mut();
@@ -123,7 +124,7 @@ fn submission(name: &str) -> CUresult {
     count()
 }
 
-/// Counts a call that orders or ends work on a stream.
+/// Counts a call that orders work on streams or ends it.
 fn mark(name: &'static str, stream: CUstream) -> CUresult {
     begin(name);
     LOG.with(|log| log.marks.borrow_mut().push((name, stream.addr())));
@@ -135,7 +136,7 @@ unsafe extern "C" fn init(_: c_uint) -> CUresult {
 }
 
 unsafe extern "C" fn version<const VERSION: c_int>(out: *mut c_int) -> CUresult {
-    // SAFETY: by the function's contract a place for a number.
+    // SAFETY: by the function's contract an output for a number.
     unsafe { out.write(VERSION) };
     OK
 }
@@ -186,7 +187,7 @@ unsafe extern "C" fn release(_: CUdevice) -> CUresult {
 
 unsafe extern "C" fn get_current(out: *mut CUcontext) -> CUresult {
     LOG.with(|log| log.queries.set(log.queries.get() + 1));
-    // SAFETY: by the function's contract a place for a handle.
+    // SAFETY: by the function's contract an output for a handle.
     unsafe { out.write(handle(super::current())) };
     OK
 }
@@ -207,7 +208,7 @@ unsafe extern "C" fn stream_create(out: *mut CUstream, _: c_uint) -> CUresult {
 }
 
 unsafe extern "C" fn stream_create_with_priority(out: *mut CUstream, flags: c_uint, _: c_int) -> CUresult {
-    // SAFETY: the output is this function's, which asks for the same.
+    // SAFETY: the output is that of this function, with the same requirements.
     unsafe { stream_create(out, flags) }
 }
 
@@ -223,10 +224,11 @@ unsafe extern "C" fn stream_wait_event(stream: CUstream, _: CUevent, _: c_uint) 
     mark("cuStreamWaitEvent", stream)
 }
 
-/// What `cuStreamQuery` and `cuEventQuery` answer, on all threads.
+/// The result of `cuStreamQuery` and `cuEventQuery` on all threads.
 static PROGRESS: AtomicU32 = AtomicU32::new(OK.0);
 
-/// What `cuStreamQuery` and `cuEventQuery` answer from now on, on all threads: another one may ask for the progress of what this one does.
+/// Sets the result of `cuStreamQuery` and `cuEventQuery` from now on, on all threads, because another thread may query the progress of
+/// this thread's work.
 ///
 /// ```
 /// use cuda_driver_sys::CUresult;
@@ -271,7 +273,7 @@ unsafe extern "C" fn event_record(_: CUevent, stream: CUstream) -> CUresult {
     mark("cuEventRecord", stream)
 }
 
-/// Another one for each allocation, so that tests tell buffers apart.
+/// A different address for each allocation, so that tests can distinguish buffers.
 fn fresh_address() -> CUdeviceptr {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     0x3000_0000_0000 + (COUNT.fetch_add(1, Ordering::Relaxed) << 36)
@@ -307,7 +309,7 @@ unsafe extern "C" fn module_load_with_options(
     _: *mut CUjit_option,
     _: *mut *mut c_void,
 ) -> CUresult {
-    // SAFETY: the output is this function's, which asks for the same; the image is not looked at.
+    // SAFETY: the output is that of this function, with the same requirements; the image is not read.
     unsafe { module_load(out, image) }
 }
 
@@ -315,9 +317,9 @@ unsafe extern "C" fn module_unload(_: CUmodule) -> CUresult {
     count()
 }
 
-/// Each name but `missing` has one.
+/// Every name except `missing` has one.
 unsafe extern "C" fn get_function(out: *mut CUfunction, _: CUmodule, name: *const c_char) -> CUresult {
-    // SAFETY: by the function's contract a C string, which nothing writes during the call.
+    // SAFETY: by the function's contract a C string, which is not written during the call.
     if unsafe { CStr::from_ptr(name) } == c"missing" {
         return CUresult::CUDA_ERROR_NOT_FOUND;
     }
@@ -349,7 +351,7 @@ unsafe extern "C" fn param_info(
 ) -> CUresult {
     let found = LOG.with(|log| log.sizes.borrow().get(index).copied());
     let Some(bytes) = found else { return CUresult::CUDA_ERROR_INVALID_VALUE };
-    // SAFETY: 1: the first is this function's output. The second may be null, by the function's contract, which is compared.
+    // SAFETY: 1: the first is this function's output. The second may be null, by the function's contract, which is checked.
     unsafe {
         let _ = give(offset, 0);
         if size.is_null() { count() } else { give(size, bytes) }
@@ -381,17 +383,17 @@ unsafe extern "C" fn peer(
 
 unsafe extern "C" fn dtoh(out: *mut c_void, _: CUdeviceptr, bytes: usize, _: CUstream) -> CUresult {
     begin("cuMemcpyDtoHAsync_v2");
-    // SAFETY: by the function's contract `out` is good for writes of `bytes` bytes.
+    // SAFETY: by the function's contract `out` is valid for writes of `bytes` bytes.
     unsafe { out.cast::<u8>().write_bytes(0, bytes) };
     count()
 }
 
-/// Writes down a launch, as a driver reads it, and answers as it was told.
+/// Records a launch, as a driver reads it, and returns the configured result.
 ///
 /// # Safety
 ///
-/// 1. `arguments` is null, or a list with an aligned pointer for each parameter that was [set](super::set_parameters), each to as many bytes, set or
-///    padding, which nothing writes during the call.
+/// 1. `arguments` is null, or a list with an aligned pointer for each parameter that was [set](super::set_parameters), each to as many
+///    bytes, initialised or padding, which are not written during the call.
 unsafe fn launched(launch: LastLaunch, arguments: *mut *mut c_void) -> CUresult {
     let _ = count();
     let answer = LOG.with(|log| {
@@ -400,8 +402,8 @@ unsafe fn launched(launch: LastLaunch, arguments: *mut *mut c_void) -> CUresult 
         let sizes = sizes.iter().enumerate().filter(|_| !arguments.is_null());
         let copies = sizes.map(|(number, &size)| {
             let mut bytes = vec![0; size];
-            // SAFETY: not null, as was compared, so the list has that pointer, by duty 1; 1 of `copy`: it goes to that many bytes, by the same;
-            // `bytes` is new.
+            // SAFETY: checked to be not null, so the list has that pointer, by duty 1; 1 of `copy`: it points to that many bytes, by the
+            // same duty; `bytes` is new.
             unsafe { read::copy((*arguments.add(number)).cast(), &mut bytes) };
             bytes
         });
@@ -417,8 +419,8 @@ unsafe extern "C" fn launch_ex(
     arguments: *mut *mut c_void,
     _: *mut *mut c_void,
 ) -> CUresult {
-    // SAFETY: by the function's contract an aligned configuration, set, which nothing writes during the call, with as many attributes
-    // as it says, whose ids are set; the list is as its contract has it, which is duty 1 of `launched`.
+    // SAFETY: by the function's contract an aligned, initialised configuration, which is not written during the call, with its number
+    // of attributes, whose ids are set; the list upholds the contract, which is duty 1 of `launched`.
     unsafe {
         let config = &*config;
         let id = |number: u32| (&raw const (*config.attrs.add(number as usize)).id).read().0;
@@ -448,6 +450,6 @@ unsafe extern "C" fn launch(
 ) -> CUresult {
     let launch =
         LastLaunch { grid: [gx, gy, gz], block: [bx, by, bz], shared_bytes, ..LastLaunch::default() };
-    // SAFETY: 1: the list is as the function's contract has it.
+    // SAFETY: 1: the list upholds the function's contract.
     unsafe { launched(launch, arguments) }
 }

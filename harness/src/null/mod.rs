@@ -2,12 +2,12 @@
 //! around its driver calls.
 //!
 //! [`NullDriver::driver`] is a table like any other. Its functions are Rust code that Miri can run. They are those that a program needs to
-//! open one of two devices, allocate, copy, launch kernels, and order streams by events: allocations have addresses that nothing is at, a copy
+//! open one of two devices, allocate, copy, launch kernels, and order streams by events: allocations have addresses without memory, a copy
 //! copies nothing (to the host it writes zeros), and a launch runs no kernel. Everything else is missing, as in a driver that is too old.
 //!
-//! A launch reads what a driver would read: its configuration and attributes, and as many bytes of each argument as
-//! [`set_parameters`] says, so that Miri sees an argument list that is wrong. [`last_launch`] returns them. What calls did is counted
-//! for each thread, so that tests do not disturb each other; [`reset`] begins anew.
+//! A launch reads what a driver would read: its configuration and attributes, and as many bytes of each argument as were set with
+//! [`set_parameters`], so that Miri detects a wrong argument list. [`last_launch`] returns them. Calls are counted for each thread,
+//! so that tests do not disturb each other; [`reset`] restarts the counts.
 //!
 //! For all calls with their arguments, put a [`Spy`](crate::Spy) over it; to change a function, [`replaced`](crate::replaced).
 //!
@@ -40,8 +40,8 @@
 //!
 //! # What it relies on
 //!
-//! As any driver: a program that breaks the contract of a function has undefined behaviour. Miri reports it.
-#![allow(unsafe_code)] // Makes a driver of functions.
+//! As with any driver, a program that breaks the contract of a function has undefined behaviour. Miri reports it.
+#![allow(unsafe_code)] // Makes a driver from function pointers.
 
 mod functions;
 mod quiet;
@@ -56,7 +56,7 @@ use std::sync::{Arc, LazyLock};
 pub use functions::set_progress;
 pub use quiet::total_calls;
 
-/// Which driver that does nothing: its version, and the functions that it lacks.
+/// The options of a driver that does nothing: its version, and the functions that it lacks.
 ///
 /// ```
 /// use cuda_harness::null::NullDriver;
@@ -80,13 +80,13 @@ impl Default for NullDriver {
 }
 
 impl NullDriver {
-    /// One of CUDA 13.0 with all functions that it can have.
+    /// A driver of CUDA 13.0 with all functions that it supports.
     pub fn new() -> NullDriver {
         NullDriver { version: VERSION, hidden: Vec::new(), is_quiet: false }
     }
 
-    /// What `cuDriverGetVersion` answers, such as 12040 for CUDA 12.4: the newest from 11.8 to 13.5 that is not newer than this. Functions are
-    /// not [hidden](Self::hide) by it.
+    /// Sets the result of `cuDriverGetVersion`, such as 12040 for CUDA 12.4: the newest from 11.8 to 13.5 that is not newer than this. This
+    /// does not [hide](Self::hide) functions.
     pub fn version(mut self, version: u32) -> NullDriver {
         self.version = version;
         self
@@ -98,8 +98,8 @@ impl NullDriver {
         self
     }
 
-    /// Launches, and calls that order streams, allocate in stream order or ask for the current context, do one thing each: they add 1 to
-    /// [`total_calls`]. That costs a few instructions. Nothing of them is counted for threads, and no argument is read.
+    /// Launches, and calls that order streams, allocate in stream order or query the current context, only add 1 to [`total_calls`],
+    /// which takes a few instructions. They are not counted for threads, and no argument is read.
     ///
     /// ```
     /// use cuda_harness::null::{self, NullDriver};
@@ -116,7 +116,7 @@ impl NullDriver {
 
     /// Makes the driver.
     pub fn driver(self) -> Arc<Driver> {
-        /// That of `new`, filled once: to look for hundreds of names takes Miri seconds.
+        /// The driver of `new`, made once, because the lookup of hundreds of names takes Miri seconds.
         static ALL: LazyLock<Driver> = LazyLock::new(|| made_of(functions::lookup));
         if !self.is_quiet && self.hidden.is_empty() && self.version == VERSION {
             return Arc::new(ALL.clone());
@@ -134,19 +134,19 @@ impl NullDriver {
     }
 }
 
-/// The version of a driver that is asked for none.
+/// The default version.
 const VERSION: u32 = 13_000;
 
-/// `lookup` gives functions of `functions` and `quiet`.
+/// `lookup` returns functions of `functions` and `quiet`.
 fn made_of(lookup: impl Fn(&str) -> *const c_void) -> Driver {
     // Names of the API are ASCII.
     let lookup = |name: &CStr| lookup(name.to_str().unwrap_or_default());
-    // SAFETY: 1: each name is given a function of its signature, which `pfn` compares in both tables, or null; what it does a program
-    // that keeps the contract of that function can expect of some driver; 2: they are functions of this program.
+    // SAFETY: 1: each name gets null or a function with its signature, which is checked with `pfn` in both tables; a program that
+    // upholds the contract of that function can expect its behaviour of some driver; 2: they are functions of this program.
     unsafe { Driver::from_lookup(lookup) }
 }
 
-/// What the last launch of a thread was given.
+/// The last launch of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LastLaunch {
@@ -165,7 +165,7 @@ pub struct LastLaunch {
 type Act = Box<dyn FnOnce()>;
 type Answer = Rc<dyn Fn() -> CUresult>;
 
-/// What the calls of a thread did, and what the next ones are to do.
+/// The counts of a thread's calls, and the settings for its next ones.
 #[derive(Default)]
 struct Log {
     calls: Cell<usize>,
@@ -186,8 +186,8 @@ thread_local! {
     static LOG: Log = Log::default();
 }
 
-/// Forgets what this thread's calls did: [`calls`], [`launches`], [`queries`], [`marks`] and [`last_launch`] begin anew. What the next ones
-/// are to do stays.
+/// Resets the counts of this thread: [`calls`], [`launches`], [`queries`], [`marks`] and [`last_launch`]. Settings for later calls are
+/// kept.
 pub fn reset() {
     LOG.with(|log| {
         log.calls.set(0);
@@ -213,8 +213,8 @@ pub fn queries() -> usize {
     LOG.with(|log| log.queries.get())
 }
 
-/// The calls of this thread since [`reset`] that order or end work on streams, each with its stream's handle, or 0: `cuEventRecord`,
-/// `cuStreamWaitEvent`, `cuMemFreeAsync`, `cuStreamDestroy_v2` and `cuCtxSynchronize`.
+/// The calls of this thread since [`reset`] that order work on streams or end it, each with the stream's handle, or 0:
+/// `cuEventRecord`, `cuStreamWaitEvent`, `cuMemFreeAsync`, `cuStreamDestroy_v2` and `cuCtxSynchronize`.
 ///
 /// ```
 /// use cuda_harness::null::{self, NullDriver};
@@ -237,24 +237,24 @@ pub fn current() -> usize {
     LOG.with(|log| log.current.get())
 }
 
-/// What this thread's last launch since [`reset`] was given; nothing, if there was none.
+/// This thread's last launch since [`reset`]; empty if there was none.
 pub fn last_launch() -> LastLaunch {
     LOG.with(|log| log.last.borrow().clone())
 }
 
-/// How many bytes each parameter has of the kernels that this thread looks up and launches from now on: what `cuFuncGetParamInfo` answers, and how
-/// much a launch reads.
+/// Sets the size in bytes of each parameter of the kernels that this thread looks up and launches from now on: `cuFuncGetParamInfo` returns
+/// it, and a launch reads as much.
 pub fn set_parameters(sizes: &[usize]) {
     LOG.with(|log| *log.sizes.borrow_mut() = sizes.to_vec());
 }
 
-/// How many threads per block each kernel allows that this thread looks up from now on: what `cuFuncGetAttribute` answers for
-/// `CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK`, 1,024 before.
+/// Sets the maximum number of threads per block of the kernels that this thread looks up from now on: the result of
+/// `cuFuncGetAttribute` for `CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK`, 1,024 by default.
 pub fn set_max_threads(threads: i32) {
     LOG.with(|log| log.threads.set(Some(threads)));
 }
 
-/// What this thread's launches answer from now on.
+/// Sets the result of this thread's launches from now on.
 ///
 /// ```
 /// use cuda_driver_sys::{CUlaunchConfig, CUresult};
@@ -273,8 +273,8 @@ pub fn answer_launches(answer: impl Fn() -> CUresult + 'static) {
     LOG.with(|log| *log.answer.borrow_mut() = Some(Rc::new(answer)));
 }
 
-/// The next call of this thread of one of these functions, by symbol, runs `act` before it does anything: as where a driver lets its caller wait,
-/// and other threads go on. It works for the functions of [`marks`], and for asynchronous copies and fills.
+/// The next call of this thread of one of these functions, by symbol, runs `act` before it does anything else: as if the driver made its
+/// caller wait while other threads continue. It works for the functions of [`marks`], and for asynchronous copies and fills.
 ///
 /// ```
 /// use cuda_harness::null::{self, NullDriver};

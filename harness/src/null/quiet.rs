@@ -1,6 +1,7 @@
-//! Functions of the warm paths that are as short as they can be: they count themselves.
+//! Minimal functions for the warm paths: they only count their calls.
 //!
-//! Relies on: outputs are places for their values, as the contract of each function has it. The compiler compares each with the type of its name.
+//! Relies on: output pointers are valid for their values, as the contract of each function requires. The compiler checks each against
+//! the type of its name.
 #![allow(unsafe_code)]
 #![allow(clippy::too_many_arguments, reason = "C functions")]
 
@@ -13,7 +14,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 static CALLS: AtomicUsize = AtomicUsize::new(0);
 
-/// How many calls of functions that [`NullDriver::quiet`](super::NullDriver::quiet) made short there were, on all threads, ever.
+/// The number of calls of functions that [`NullDriver::quiet`](super::NullDriver::quiet) makes minimal, on all threads, since
+/// the process started.
 pub fn total_calls() -> usize {
     CALLS.load(Ordering::Relaxed)
 }
@@ -23,7 +25,7 @@ macro_rules! quiet {
         $(
             unsafe extern "C" fn $function($($argument: $type),*) -> CUresult {
                 CALLS.fetch_add(1, Ordering::Relaxed);
-                // SAFETY: where there is something to write, by the function's contract to a place for it.
+                // SAFETY: if something is written, the output is valid for it by the function's contract.
                 $(unsafe { $($body)* };)?
                 CUresult::SUCCESS
             }
@@ -43,7 +45,7 @@ fn handle<T>(number: usize) -> *mut T {
     without_provenance_mut(number)
 }
 
-/// No two have the same handle: those that have are one stream.
+/// Handles are distinct, because equal handles mean the same stream.
 #[inline(always)]
 fn next_stream() -> CUstream {
     static NEXT: AtomicUsize = AtomicUsize::new(0x5000);

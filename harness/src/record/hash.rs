@@ -1,4 +1,5 @@
-//! The hash of a file: another number whenever a word of eight bytes is another one, or the length. Nobody is kept from making both fit.
+//! The hash of a file: it changes whenever one word of eight bytes or the length changes. It is not cryptographic: a file with a given
+//! hash can be constructed.
 
 const START: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;

@@ -212,7 +212,7 @@ impl Inner {
     /// 1. It is the stream of the launch under way, and lives until that returns.
     unsafe fn is_captured(&self, stream: u64) -> bool {
         let mut status = CUstreamCaptureStatus(0);
-        // SAFETY: the place outlives the call; the stream lives, by the caller's duty 1.
+        // SAFETY: the output outlives the call; the stream lives, by the caller's duty 1.
         let answer = unsafe { self.base.cuStreamIsCapturing(self::stream(stream), &mut status) };
         answer == CUresult::SUCCESS && status.0 != 0
     }
@@ -280,7 +280,7 @@ impl Inner {
         }
     }
 
-    /// All that there is before the launch, or why it cannot be had.
+    /// Everything that is recorded before the launch, or why it cannot be recorded.
     fn before(
         &self,
         state: &State,

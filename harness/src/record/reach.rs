@@ -224,7 +224,7 @@ fn asked(driver: &Driver, address: u64) -> Option<Range<u64>> {
 /// Whether the device of the current context may use memory that the program has mapped; taken for granted where the driver cannot say.
 fn is_accessible(driver: &Driver, address: u64) -> bool {
     let (mut device, mut flags) = (0, 0);
-    // SAFETY: the place is a number's and outlives the call, which asks for nothing else.
+    // SAFETY: the output is a local integer that outlives the call; the function requires nothing else.
     if unsafe { driver.cuCtxGetDevice(&mut device) } != CUresult::SUCCESS {
         return true;
     }

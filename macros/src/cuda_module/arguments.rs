@@ -1,4 +1,4 @@
-//! What stands in the parentheses of `#[cuda_module(..)]`: images, then options.
+//! The arguments of `#[cuda_module(..)]`: images, then options.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote};
@@ -15,15 +15,15 @@ const USAGE: &str = "`#[cuda_module]` takes the file that has the kernels, relat
 
 pub(super) struct Arguments {
     pub(super) images: Vec<ImagePath>,
-    /// Where `cuda_launch` is.
+    /// The path of the crate `cuda_launch`.
     pub(super) crate_path: syn::Path,
 }
 
-/// One image, as it was written and as it is found.
+/// One image: the path as written, and the path of the file.
 pub(super) struct ImagePath {
     /// For messages: as written, evaluated.
     pub(super) shown: String,
-    /// With the crate's folder before it, where it is relative.
+    /// The path, with the crate's folder prepended if it is relative.
     pub(super) full: PathBuf,
     /// For `include_bytes!`.
     pub(super) included: TokenStream,
@@ -70,7 +70,8 @@ impl ImagePath {
             Some(folder) => Path::new(&folder).join(&shown),
             None => std::env::current_dir().unwrap_or_default().join(&shown),
         };
-        // As written where that is a whole path, so that the compiler notices when a variable in it changes.
+        // An absolute path is included as written, so that the compiler notices when an environment variable in it
+        // changes.
         let included = if Path::new(&shown).is_absolute() {
             expression.to_token_stream()
         } else {
@@ -81,7 +82,7 @@ impl ImagePath {
     }
 }
 
-/// The text that an expression of literals, `concat!` and `env!` stands for.
+/// The value of an expression of literals, `concat!` and `env!`.
 fn evaluate(expression: &Expr) -> Result<String> {
     match expression {
         Expr::Lit(literal) => match &literal.lit {

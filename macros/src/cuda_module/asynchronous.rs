@@ -1,6 +1,7 @@
-//! What the asynchronous methods of a kernel need besides: their names, and the types of buffers that they own.
+//! What the asynchronous methods of a kernel need in addition: their names, and the types of the buffers that they
+//! own.
 //!
-//! Whether there are such methods is a feature of the crate, which decides it in its own macro.
+//! Whether these methods exist depends on a feature of `cuda-launch`, so its own macro decides it.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote};
@@ -16,9 +17,9 @@ pub(super) fn names(kernel: &Ident) -> [Ident; 2] {
     ["async", "async_owned"].map(|suffix| format_ident!("{}_{suffix}", kernel.unraw(), span = kernel.span()))
 }
 
-/// The error for a method that something else in the module is named like; nothing if there is none.
+/// The error if another item in the module has the name of a method; empty if there is none.
 ///
-/// Items under a `cfg` may never be there together: of these the compiler will tell.
+/// Items under a `cfg` may exclude each other; conflicts between them are left to the compiler.
 pub(super) fn taken(kernel: &Kernel, module: &Module) -> TokenStream {
     let kernels = module.kernels.iter().map(|other| (&other.ident, &other.attributes, "kernel"));
     let variables = module.variables.iter().map(|other| (&other.ident, &other.attributes, "variable"));
@@ -35,12 +36,12 @@ pub(super) fn taken(kernel: &Kernel, module: &Module) -> TokenStream {
     Error::new(other.span(), message).into_compile_error()
 }
 
-/// What an owned launch keeps and gives back: its memory and objects, each of a type that the caller chooses.
+/// The memory and objects that an owned launch keeps and returns, each of a type that the caller chooses.
 pub(super) struct Owned {
-    /// Of each parameter, if it is one.
+    /// The type for each parameter, if it is owned.
     pub(super) types: Vec<Option<Ident>>,
     values: Vec<Ident>,
-    /// Those of the kernel, then the types.
+    /// The generic parameters of the kernel, then the types.
     generics: Vec<TokenStream>,
 }
 
@@ -85,7 +86,7 @@ fn type_name(parameter: &Parameter, taken: &[Ident]) -> Ident {
     Ident::new(&camel, Span::call_site())
 }
 
-/// `[generic parameters] [type] [value]`: a tuple, or what there is one of.
+/// `[generic parameters] [type] [value]`: a tuple, or the only element itself.
 impl ToTokens for Owned {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         let (generics, types, values) = (&self.generics, self.types.iter().flatten(), &self.values);

@@ -1,4 +1,4 @@
-//! `#[launch_bounds]` and `#[cluster_launch]` against what the image was compiled for.
+//! Checks `#[launch_bounds]` and `#[cluster_launch]` against the bounds in the image.
 
 use proc_macro2::Span;
 use syn::Error;

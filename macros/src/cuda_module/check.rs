@@ -1,4 +1,5 @@
-//! The Rust signatures against the images: what the text of the types decides here, the rest in assertions for the compiler.
+//! Checks the Rust signatures against the images: here as far as the tokens of the types decide it, the rest by assertions
+//! that the compiler evaluates.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote};
@@ -17,17 +18,17 @@ use super::spans;
 pub(super) struct Known {
     pub(super) shown: String,
     pub(super) facts: Arc<Facts>,
-    /// Of a CUDA C++ source.
+    /// The headers of a CUDA C++ source.
     pub(super) headers: Headers,
 }
 
-/// What was found of one kernel.
+/// The result of the checks of one kernel.
 #[derive(Default)]
 pub(super) struct Verdict {
     pub(super) problems: Vec<Error>,
-    /// `const` items for the compiler: sizes and alignments of types that it knows.
+    /// `const` items that the compiler evaluates: sizes and alignments of known types.
     pub(super) assertions: Vec<TokenStream>,
-    /// The same for types that the caller chooses: expressions that stand in the method.
+    /// The same for types that the caller chooses: expressions in the method's body.
     pub(super) open: Vec<TokenStream>,
 }
 
@@ -78,7 +79,7 @@ fn unknown(name: &Name, image: &Known, known: &[ImageKernel]) -> Error {
     Error::new(name.span, message)
 }
 
-/// One kernel against one entry of one image.
+/// The check of one kernel against one entry of one image.
 struct Check<'a> {
     kernel: &'a Kernel,
     name: &'a Name,
@@ -133,7 +134,7 @@ impl Check<'_> {
         };
         match (&parameter.kind, wanted) {
             (Kind::Slice { element, .. } | Kind::Rows { element, .. }, [address, second]) => {
-                // Both halves fall together: it is not what the kernel takes here.
+                // Both parameters of a slice are wrong together: the kernel does not take a slice here.
                 let (of, word, help) = match &parameter.kind {
                     Kind::Slice { .. } => (
                         format!("`[{}]`", show(element)),
@@ -187,7 +188,7 @@ impl Check<'_> {
         }
     }
 
-    /// An error at the type; of a generic kernel at the name that was given for these types.
+    /// An error at the type; for a generic kernel, at the entry name for these types.
     fn refuse(&self, parameter: &Parameter, difference: &str, wanted: &ImageParameter) -> Error {
         let generic = |(name, _): &&(Ident, TokenStream)| mentions(parameter.ty.to_token_stream(), name);
         match self.types.iter().find(generic) {
@@ -200,7 +201,7 @@ impl Check<'_> {
         }
     }
 
-    /// Of a type whose size is known here.
+    /// The mismatch of a type whose size is known here.
     fn difference(
         &self,
         place: usize,
@@ -224,7 +225,7 @@ impl Check<'_> {
         format!("kernel `{}` parameter {place} `{ident}` is {description}", self.name.text)
     }
 
-    /// A type that only the compiler knows.
+    /// The assertion for a type that only the compiler knows.
     fn assertion(
         &self,
         place: usize,
@@ -235,7 +236,7 @@ impl Check<'_> {
         self.assertion_shown(place, parameter, (ty, &show(ty)), wanted)
     }
 
-    /// The same of a type that is called otherwise.
+    /// The same for a type that is displayed under another name.
     fn assertion_shown(
         &self,
         place: usize,
@@ -244,7 +245,7 @@ impl Check<'_> {
         wanted: &ImageParameter,
     ) -> TokenStream {
         let what = self.start(place, &parameter.ident, wanted);
-        // Only of what is declared as bytes: other types have the alignment of their size.
+        // Only for parameters declared as bytes: other types are aligned to their size.
         let align = wanted.text.filter(|text| text.array).map_or(0, |text| text.align);
         self.expectation(parameter, ty, &what, (wanted.size, align), &help(wanted))
     }
@@ -269,7 +270,7 @@ impl Check<'_> {
     }
 }
 
-/// What the kernel gets of an object of this type.
+/// The value that the kernel receives for an object of this type.
 pub(super) fn object_handle(ty: &TokenStream, path: &Path) -> TokenStream {
     let (first, last) = spans::ends(ty);
     let (open, close) =

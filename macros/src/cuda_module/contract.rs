@@ -1,4 +1,4 @@
-//! `#[launch_contract(..)]`: what a launch has to meet.
+//! `#[launch_contract(..)]`: the conditions of a launch.
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
@@ -21,7 +21,7 @@ pub(super) struct Contract {
 }
 
 impl Contract {
-    /// Whether a condition has `name.len()` or the like in it, wherever that stands.
+    /// Whether a condition contains `name.len()` or a similar call anywhere.
     pub(super) fn speaks_of_length(&self, name: &Ident) -> bool {
         self.requires.iter().any(|condition| has_length_of(condition.to_token_stream(), name))
     }
@@ -32,7 +32,7 @@ fn has_length_of(tokens: TokenStream, name: &Ident) -> bool {
     let is_dot = |token: &TokenTree| matches!(token, TokenTree::Punct(dot) if dot.as_char() == '.');
     let asks = tokens.windows(3).enumerate().any(|(at, three)| {
         let [TokenTree::Ident(of), dot, TokenTree::Ident(method)] = three else { return false };
-        // `a.x.len()` is the length of something else, `0..x.len()` is not.
+        // `a.x.len()` is the length of another value; in `0..x.len()` the dots are a range.
         let dots = tokens.iter().take(at).rev().take_while(|token| is_dot(token)).count();
         let is_length = ["len", "is_empty", "width", "height"].iter().any(|name| method == name);
         of.unraw() == name.unraw() && is_dot(dot) && is_length && dots != 1

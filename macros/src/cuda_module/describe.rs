@@ -1,4 +1,4 @@
-//! The words of the messages: what the image has, what the Rust signature has.
+//! The wording of messages about the image's and the Rust signature's parameters.
 
 use cuda_ptx::Type;
 
@@ -48,7 +48,7 @@ fn class(ty: Type) -> Class {
     }
 }
 
-/// A float for an integer, or the other way round, where the image tells them apart.
+/// The error for a float instead of an integer or the reverse, if the image distinguishes them.
 pub(super) fn class_mismatch(wanted: &ImageParameter, what: &str, float: bool) -> Option<String> {
     let text = wanted.text.filter(|text| !text.array)?;
     match class(text.ty) {
@@ -58,7 +58,7 @@ pub(super) fn class_mismatch(wanted: &ImageParameter, what: &str, float: bool) -
     }
 }
 
-/// One parameter of the kernel, with its place.
+/// The description of one kernel parameter, with its offset.
 pub(super) fn words(parameter: &ImageParameter) -> String {
     match parameter.text {
         Some(text) => format!("`{}` (line {})", ty(parameter), text.line),
@@ -66,7 +66,7 @@ pub(super) fn words(parameter: &ImageParameter) -> String {
     }
 }
 
-/// Two images whose kernels of one name take different parameters: no declaration fits both.
+/// The error for two images whose kernels with the same name have different parameters: no declaration fits both.
 pub(super) fn disagreement(
     first: Option<(&Known, &ImageKernel)>,
     (image, second): (&Known, &ImageKernel),
@@ -100,7 +100,7 @@ fn classes_agree(a: Type, b: Type) -> bool {
     a == b || a == Class::Bits || b == Class::Bits
 }
 
-/// What to write instead.
+/// The suggested type.
 pub(super) fn help(wanted: &ImageParameter) -> String {
     let types = match wanted.text {
         Some(text) if text.array => {

@@ -46,7 +46,7 @@ pub(super) fn element(kernel: &Kernel, path: &Path) -> TokenStream {
             }
         }
     });
-    // What holds for every element. Of a tuple it is asked for where the kernel is launched.
+    // The bounds for every element. For tuples they are required where the kernel is launched.
     let plain = (parameters.len() == 1).then(|| quote!(+ #path::DeviceCopy));
     quote! {
         #cfgs

@@ -15,7 +15,7 @@ pub(super) enum Entry {
     PerType { parameters: Vec<Ident>, choices: Vec<Choice> },
 }
 
-/// A name in the image and where it was written.
+/// A name in the image and its span.
 #[derive(Clone)]
 pub(super) struct Name {
     pub(super) text: String,
@@ -24,9 +24,9 @@ pub(super) struct Name {
 
 /// `f32 = "scale_f32"`, `(f32, u32) = "gather_f32_u32"`.
 pub(super) struct Choice {
-    /// As written: a type, or a tuple of several.
+    /// The key as written: a type, or a tuple of types.
     pub(super) key: Type,
-    /// One for each type parameter.
+    /// One type for each type parameter.
     pub(super) types: Vec<Type>,
     pub(super) name: Name,
 }
@@ -80,7 +80,7 @@ impl Entry {
         Ok(Self::PerType { parameters, choices })
     }
 
-    /// Each name in the image, with the types that its parameters are of.
+    /// Each name in the image, with the types of its parameters.
     pub(super) fn instances(&self) -> Vec<(&Name, Vec<(Ident, TokenStream)>)> {
         match self {
             Self::One(name) => vec![(name, Vec::new())],

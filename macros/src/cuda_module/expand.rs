@@ -48,7 +48,7 @@ pub(super) fn module(
     }
 }
 
-/// What the check found, under the kernel's own `cfg`.
+/// The errors and assertions of the check, under the kernel's own `cfg`.
 fn findings(kernel: &Kernel, verdict: Verdict) -> TokenStream {
     let Verdict { problems, assertions, .. } = verdict;
     if problems.is_empty() && assertions.is_empty() {
@@ -62,7 +62,7 @@ fn findings(kernel: &Kernel, verdict: Verdict) -> TokenStream {
     }
 }
 
-/// For the compiler: that nothing which a `safe fn` takes is or holds an address.
+/// Checks for the compiler that no parameter of a `safe fn` is or contains an address.
 fn safe_types(kernel: &Kernel, path: &Path) -> TokenStream {
     if !kernel.safe {
         return TokenStream::new();
@@ -88,7 +88,7 @@ fn safe_types(kernel: &Kernel, path: &Path) -> TokenStream {
 fn artifact(image: &ImagePath, known: &Known, path: &Path) -> TokenStream {
     let (shown, included) = (&image.shown, &image.included);
     if let Some(source) = known.facts.source {
-        // A macro: whether the compiler of this kind of file is in `cuda-launch` is known there alone.
+        // A macro, because only `cuda-launch` knows whether its feature for this kind of file is on.
         let artifact = Ident::new(source.artifact_macro(), image.span);
         let headers = known.headers.iter().map(|(name, file)| {
             let file = file.to_string_lossy();
@@ -168,7 +168,7 @@ fn structs(module: &Module, path: &Path) -> TokenStream {
                 self.module.origin()
             }
 
-            /// The module as `cuda_launch!` takes it.
+            /// The module in the form that `cuda_launch!` accepts.
             pub fn as_module(&self) -> &#path::CudaModule {
                 &self.module
             }
@@ -190,8 +190,8 @@ fn constructors(module: &Module, lookups: &[TokenStream], path: &Path) -> TokenS
         pub fn load(context: &#path::CudaContext) -> ::core::result::Result<Module, #path::Error> {
             let module = #path::__private::typed::load(context, __IMAGES)?;
             // SAFETY: 1: the module is one of the files that this attribute names, or was compiled from one; the
-            // declarations were compared with what those say of themselves. That kernels and variables mean what is
-            // declared is for whoever declared them in an `unsafe extern` block.
+            // declarations were compared with the descriptions in those files. That kernels and variables match the
+            // declarations otherwise is guaranteed by the author of the `unsafe extern` block.
             unsafe { from_module(module) }
         }
 
@@ -214,7 +214,7 @@ fn constructors(module: &Module, lookups: &[TokenStream], path: &Path) -> TokenS
     }
 }
 
-/// The look-up of a kernel: with the type of its list of arguments, unless the caller chooses one.
+/// The look-up of a kernel, with the type of its argument list unless the caller chooses the types.
 fn list_type(kernel: &Kernel, types: &[(Ident, TokenStream)], path: &Path) -> TokenStream {
     let launch = quote!(#path::__private);
     let mut list = quote!(#launch::Nil);

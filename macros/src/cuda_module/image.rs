@@ -1,4 +1,4 @@
-//! What an image says of its kernels and variables, read once as long as the file does not change.
+//! The kernels and variables of an image, read again only if the file changes.
 
 use cuda_ptx::image::{Arch, Cubin, EntryKind, Image, ImageError, Kernel as ImageKernel};
 use cuda_ptx::{FunctionKind, Linkage, Space, Type};
@@ -9,23 +9,24 @@ use std::time::SystemTime;
 
 use super::source::Source;
 
-/// What a file holds, as far as the macro needs it.
+/// The contents of a file, as far as the macro needs them.
 #[derive(Debug)]
 pub(super) struct Facts {
-    /// What the loader chooses by.
+    /// The code from which the loader chooses.
     pub(super) codes: Vec<Code>,
-    /// `None` where nothing is read of it before it is loaded: sources, and what a fatbin holds beside PTX and cubins.
+    /// `None` for contents that are only read when they are loaded: sources, and entries of a fatbin that are neither
+    /// PTX nor cubins.
     pub(super) kernels: Option<Vec<Kernel>>,
-    /// `None` where the image does not list them.
+    /// `None` if the image does not list them.
     pub(super) variables: Option<Vec<Variable>>,
-    /// What it is, if it is no image yet.
+    /// The kind of source, if the file is not an image yet.
     pub(super) source: Option<Source>,
 }
 
 /// Code in an image, and the devices it is for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Code {
-    /// Machine code, else PTX.
+    /// True for machine code, false for PTX.
     pub(super) machine: bool,
     pub(super) arch: Option<Arch>,
 }
@@ -33,7 +34,7 @@ pub(super) struct Code {
 #[derive(Debug)]
 pub(super) struct Kernel {
     pub(super) name: String,
-    /// `None` where the image does not list them.
+    /// `None` if the image does not list them.
     pub(super) parameters: Option<Vec<Parameter>>,
     /// In the text, if it is one.
     pub(super) line: Option<u32>,
@@ -46,7 +47,7 @@ pub(super) struct Kernel {
 #[derive(Clone, Debug)]
 pub(super) struct Parameter {
     pub(super) size: usize,
-    /// What only PTX tells.
+    /// Information that only PTX has.
     pub(super) text: Option<ParameterText>,
 }
 
@@ -62,7 +63,7 @@ pub(super) struct ParameterText {
 pub(super) struct Variable {
     pub(super) name: String,
     pub(super) constant: bool,
-    /// Bytes; 0 where another module says.
+    /// Bytes; 0 if another module defines the size.
     pub(super) size: u64,
     pub(super) line: u32,
 }
@@ -71,7 +72,8 @@ type Cache = Mutex<HashMap<PathBuf, (Stamp, Arc<Facts>)>>;
 /// Length and time of change.
 type Stamp = (u64, Option<SystemTime>);
 
-/// The facts of a file, or what is wrong with it. An expander that lives long, as rust-analyzer's, reads a file again only when it has changed.
+/// The facts of a file, or what is wrong with it. A long-running macro expander, such as that of rust-analyzer, reads a file again only
+/// when it has changed.
 pub(super) fn facts(path: &Path) -> Result<Arc<Facts>, String> {
     static CACHE: LazyLock<Cache> = LazyLock::new(Cache::default);
     let metadata = std::fs::metadata(path).map_err(|e| format!("cannot be read: {e}"))?;
@@ -103,7 +105,7 @@ fn read(bytes: &[u8]) -> Result<Facts, ImageError> {
             };
             let codes = entries.iter().filter_map(code).collect();
             let first = |kind| entries.iter().find(move |e| e.kind() == kind);
-            // Text first: it knows types. All entries of a fatbin are compiled from one source.
+            // PTX first, because it has types. All entries of a fatbin are compiled from one source.
             let Some(entry) = first(EntryKind::Ptx).or_else(|| first(EntryKind::Cubin)) else {
                 return Ok(Facts { codes, kernels: None, variables: None, source: None });
             };
@@ -114,7 +116,7 @@ fn read(bytes: &[u8]) -> Result<Facts, ImageError> {
             };
             Ok(Facts { codes, ..facts })
         }
-        // A kind that came later: nothing is known of it here, and the loader says whether it runs.
+        // A newer kind of entry: unknown here, and the loader decides whether it can run.
         _ => Ok(Facts { codes: Vec::new(), kernels: None, variables: None, source: None }),
     }
 }

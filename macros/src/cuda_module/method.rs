@@ -1,5 +1,5 @@
-//! The method of one kernel, as an invocation of the macro that the crate keeps for it: what a method looks like, and which
-//! there are, is decided there, where the crate's features are known.
+//! The method of one kernel, as an invocation of a macro of `cuda-launch`. That macro decides which methods there are and
+//! how they look, because it knows the crate's features.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote};
@@ -23,7 +23,7 @@ pub(super) fn method(kernel: &Kernel, module: &Module, path: &Path, open: &[Toke
     let owned = Owned::of(kernel, &generics, path);
     let parameters =
         kernel.parameters.iter().zip(&owned.types).map(|(p, owned)| argument(p, owned.as_ref(), path));
-    // Of the macro, so that no parameter of the kernel is taken for one of them.
+    // With the macro's hygiene, so that they cannot be confused with parameters of the kernel.
     let [this, stream, config] =
         ["self", "stream", "config"].map(|name| Ident::new(name, Span::mixed_site()));
     let function = match &kernel.entry {
@@ -54,7 +54,7 @@ pub(super) fn method(kernel: &Kernel, module: &Module, path: &Path, open: &[Toke
 /// `(name kind [type of the kernel's] [types of the methods': for now, borrowed for later, owned])`
 fn argument(parameter: &Parameter, owned: Option<&Ident>, path: &Path) -> TokenStream {
     let ident = &parameter.ident;
-    // Over the type as it was written: the compiler points there when the caller passes something else.
+    // With the span of the type as written: the compiler points there if the caller passes something else.
     let (first, last) = spans::ends(&parameter.ty);
     let bound = |open: TokenStream, inside: TokenStream| {
         let (open, close) = (spans::at(first, &open), spans::at(last, &quote!(>)));
@@ -96,7 +96,7 @@ fn argument(parameter: &Parameter, owned: Option<&Ident>, path: &Path) -> TokenS
     }
 }
 
-/// The trait of what is passed for a slice or an address.
+/// The trait bound of the argument for a slice or an address.
 pub(super) fn memory(element: &syn::Type, mutable: bool, path: &Path) -> TokenStream {
     if mutable {
         quote!(#path::DeviceSliceMut<Element = #element>)
@@ -105,7 +105,7 @@ pub(super) fn memory(element: &syn::Type, mutable: bool, path: &Path) -> TokenSt
     }
 }
 
-/// The parameters as they are declared on the method, and what is asked of them.
+/// The parameters of the method and their bounds.
 fn generics(kernel: &Kernel, path: &Path) -> (Vec<TokenStream>, Vec<TokenStream>) {
     let parameters = kernel.generics.params.iter().filter(|p| !matches!(p, GenericParam::Lifetime(_)));
     let written = kernel.generics.where_clause.iter().flat_map(|clause| &clause.predicates);
@@ -113,12 +113,13 @@ fn generics(kernel: &Kernel, path: &Path) -> (Vec<TokenStream>, Vec<TokenStream>
     if let Entry::PerType { parameters, .. } = &kernel.entry {
         let (key, element) = (key(parameters), trait_name(kernel));
         bounds.push(quote!(#key: #element));
-        // Of one type the trait says it.
+        // For a single type parameter, the trait requires it.
         let several = parameters.iter().filter(|_| parameters.len() > 1);
         bounds.extend(several.map(|p| quote!(#p: #path::DeviceCopy)));
     }
     for parameter in &kernel.parameters {
-        // Of a type that only the compiler knows: assumed by the rest of what is written, so that it is asked for once.
+        // For a type that only the compiler knows: the rest of the generated code assumes it, so that the error is
+        // reported once.
         let memory = match &parameter.kind {
             Kind::Slice { element, .. } | Kind::Rows { element, .. } | Kind::Pointer { element, .. } => {
                 Some(element)
@@ -187,7 +188,7 @@ fn checks(kernel: &Kernel, path: &Path, config: &Ident) -> TokenStream {
     quote!(#bounds #block #grid #shared { #slices #(#requires)* } #apart)
 }
 
-/// That no object reaches what another argument writes, or the other way round.
+/// The check that no object reaches memory that is written through another argument, or the reverse.
 fn apart(name: &str, parameters: &[Parameter], typed: &TokenStream) -> Option<TokenStream> {
     if !parameters.iter().any(|parameter| matches!(parameter.kind, Kind::Object { .. })) {
         return None;
@@ -205,7 +206,7 @@ fn apart(name: &str, parameters: &[Parameter], typed: &TokenStream) -> Option<To
     Some(quote!(#typed::apart(#name, &[#(#arguments),*])?;))
 }
 
-/// A condition; of a comparison both sides are told when it fails.
+/// A condition; if a comparison fails, the error shows both sides.
 fn requirement(name: &str, condition: &Expr, typed: &TokenStream) -> TokenStream {
     let text = quote!(::core::stringify!(#condition));
     match condition {
@@ -235,7 +236,7 @@ fn is_comparison(op: &BinOp) -> bool {
     matches!(op, BinOp::Eq(_) | BinOp::Ne(_) | BinOp::Lt(_) | BinOp::Le(_) | BinOp::Gt(_) | BinOp::Ge(_))
 }
 
-/// What the author did not have to write.
+/// The generated documentation.
 fn docs(kernel: &Kernel) -> Vec<String> {
     let own = kernel.attributes.iter().any(|a| a.path().is_ident("doc"));
     let mut lines = Vec::new();

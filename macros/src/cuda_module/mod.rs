@@ -4,10 +4,10 @@
 //! |---|---|
 //! | `arguments` | the attribute's own arguments: paths of images, `crate = ..` |
 //! | `parse`, `parameter`, `entry`, `options`, `contract`, `names` | the module as it was written |
-//! | `image` | what an image says of its kernels and variables |
+//! | `image` | the kernels and variables of an image |
 //! | `source` | files that are compiled when the module is loaded, and the headers beside them |
-//! | `check`, `bounds`, `variable`, `describe` | one against the other, and the words for what differs |
-//! | `spans` | where errors point |
+//! | `check`, `bounds`, `variable`, `describe` | the comparison of declarations with images, and the wording of differences |
+//! | `spans` | the positions at which errors point |
 //! | `expand`, `method`, `asynchronous`, `element` | the code: `load`, `Module`, the methods of each kernel |
 
 mod arguments;
@@ -47,7 +47,8 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
     };
     let (mut problems, mut known, mut found) = (Vec::new(), Vec::new(), Vec::new());
     problems.extend(wrong.finish().err());
-    // Whatever is wrong, the module is there: those who use it, and editors, find what could be understood.
+    // The module is generated even if something is wrong, so that its users and editors find everything that could be
+    // understood.
     let arguments = syn::parse2::<Arguments>(arguments).unwrap_or_else(|error| {
         problems.push(error);
         Arguments::default()
@@ -79,7 +80,7 @@ fn read(path: &ImagePath) -> Result<Known, Error> {
     }
 }
 
-/// What to do about a file that is not there.
+/// The advice for a missing file.
 fn missing(path: &ImagePath) -> String {
     let files = path.full.parent().and_then(|folder| std::fs::read_dir(folder).ok());
     let files = files.into_iter().flatten().flatten().map(|entry| entry.path());

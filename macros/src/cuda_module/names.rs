@@ -1,4 +1,4 @@
-//! Names that the macro needs for what it writes, and names that are there twice.
+//! Names that the macro needs for generated items, and duplicate names.
 
 use syn::ext::IdentExt;
 use syn::{Error, Ident, Item, Result};
@@ -11,7 +11,7 @@ const METHODS: &[&str] = &["functions", "as_module", "origin"];
 /// Types and functions of the module.
 const ITEMS: &[&str] = &["Module", "Functions", "load", "load_async", "from_module"];
 
-/// The method of a kernel, beside those that are there.
+/// Checks the name of a kernel's method against the other names.
 pub(super) fn kernel(kernel: &Kernel, others: &[Kernel]) -> Result<()> {
     let (ident, name) = (&kernel.ident, kernel.ident.unraw().to_string());
     if METHODS.contains(&name.as_str()) {
@@ -20,7 +20,7 @@ pub(super) fn kernel(kernel: &Kernel, others: &[Kernel]) -> Result<()> {
         );
         return Err(Error::new(ident.span(), message));
     }
-    // Of two that `cfg` chooses from, one at most is there.
+    // Items with a `cfg` may exclude each other.
     let always = |kernel: &Kernel| cfgs(&kernel.attributes).is_empty();
     if others.iter().any(|other| other.ident == *ident && always(other) && always(kernel)) {
         let message = format!(
@@ -32,7 +32,7 @@ pub(super) fn kernel(kernel: &Kernel, others: &[Kernel]) -> Result<()> {
     Ok(())
 }
 
-/// Items that stay in the module; leaves out those that have the name of one that is written.
+/// Checks the items that stay in the module, and removes those with the name of a generated one.
 pub(super) fn items(items: &mut Vec<Item>) -> Result<()> {
     let mut problems = Problems::default();
     items.retain(|item| match name(item).filter(|name| ITEMS.iter().any(|item| *name == item)) {

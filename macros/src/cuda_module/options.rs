@@ -27,7 +27,7 @@ pub(super) struct Options {
 pub(super) struct Bounds {
     pub(super) max_threads: u32,
     pub(super) min_blocks: Option<u32>,
-    /// Of the numbers.
+    /// The spans of the numbers.
     pub(super) spans: [Span; 2],
 }
 
@@ -63,7 +63,8 @@ impl Options {
     }
 }
 
-/// The numbers in an attribute's parentheses, none of them 0, and where each stands; `usage` for anything else.
+/// The numbers in an attribute's parentheses, none of them 0, with their spans; for anything else, the error shows
+/// `usage`.
 fn numbers(attribute: &Attribute, most: usize, usage: &str) -> Result<Vec<(u32, Span)>> {
     let parser = Punctuated::<LitInt, Token![,]>::parse_terminated;
     let list = attribute.parse_args_with(parser).map_err(|e| Error::new(e.span(), usage))?;
@@ -99,7 +100,7 @@ fn bounds(attribute: &Attribute) -> Result<Bounds> {
     }
 }
 
-/// An attribute that is nearly one of these: the compiler would only say that there is none of this name.
+/// The error for an attribute that is nearly one of these: the compiler would only report that it does not exist.
 pub(super) fn misspelt(attributes: &[Attribute]) -> Result<()> {
     for attribute in attributes {
         let Some(name) = attribute.path().get_ident() else { continue };
@@ -107,7 +108,7 @@ pub(super) fn misspelt(attributes: &[Attribute]) -> Result<()> {
         if KNOWN.contains(&text.as_str()) {
             continue;
         }
-        // Those of other macros are none of ours: the beginning has to be the same.
+        // Attributes of other macros must not match, so the beginning must be the same.
         let nearest = cuda_ptx::nearest(&text, OWN).into_iter().find(|n| n.get(..3) == text.get(..3));
         if let Some(nearest) = nearest {
             let message = format!("there is no attribute `{text}`\nhelp: did you mean `#[{nearest}]`?");
@@ -117,7 +118,7 @@ pub(super) fn misspelt(attributes: &[Attribute]) -> Result<()> {
     Ok(())
 }
 
-/// Attributes of the language that may stand on a method.
+/// Attributes of the language that are allowed on a method.
 const KNOWN: &[&str] = &[
     "allow",
     "cfg",

@@ -1,4 +1,4 @@
-//! What one parameter is: a slice, an address, a value; and what cannot be one.
+//! The kinds of parameters (a slice, an address, a value), and types that cannot be parameters.
 
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -28,7 +28,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// `open` are the type parameters that stand for any type.
+    /// `open` are the type parameters that the caller chooses.
     pub(super) fn of(ty: &Type, open: &[&Ident]) -> Result<Self> {
         match plain(ty) {
             Type::Reference(reference) => {
@@ -43,7 +43,7 @@ impl Kind {
                             Err(Error::new_spanned(ty, "say what its elements are: `&PitchedBuffer<f32>`"))
                         }
                     },
-                    // Whether it is an object of the device, the compiler knows.
+                    // Only the compiler knows whether it is a device object.
                     elem @ Type::Path(path) if may_be_object(path, open) => {
                         Ok(Self::Object { ty: elem.clone(), mutable })
                     }
@@ -70,7 +70,7 @@ impl Kind {
         }
     }
 
-    /// Parameters of the kernel that it stands for.
+    /// The number of kernel parameters that it corresponds to.
     pub(super) fn count(&self) -> usize {
         match self {
             Self::Slice { .. } | Self::Rows { .. } => 2,
@@ -89,12 +89,12 @@ impl Kind {
         )
     }
 
-    /// An address of which the kernel is not told where the memory ends.
+    /// Whether it is an address that is passed without the length of its memory.
     pub(super) fn is_address(&self) -> bool {
         matches!(self, Self::Pointer { .. } | Self::Rows { .. })
     }
 
-    /// The type that a `safe fn` must not take if it holds an address: of a value, or of each element.
+    /// The type, of the value or of each element, that must not contain an address in a `safe fn`.
     pub(super) fn data(&self) -> Option<&Type> {
         match self {
             Self::Slice { element, .. } | Self::Rows { element, .. } | Self::Pointer { element, .. } => {
@@ -106,7 +106,7 @@ impl Kind {
     }
 }
 
-/// Whether `&T` may be an object: `T` is no number, none of what `refused` knows, and not chosen by the caller.
+/// Whether `&T` may be an object: `T` is not a number, not a type in `refused`, and not chosen by the caller.
 fn may_be_object(path: &TypePath, open: &[&Ident]) -> bool {
     let object = matches!(last(path).as_str(), "TextureObject" | "SurfaceObject");
     object
@@ -115,7 +115,7 @@ fn may_be_object(path: &TypePath, open: &[&Ident]) -> bool {
             && !open.iter().any(|name| mentions(path.to_token_stream(), name))
 }
 
-/// Refuses what a variable cannot be, where its type says so; the compiler does the rest.
+/// Refuses types that a variable cannot have, as far as the tokens show it; the compiler does the rest.
 pub(super) fn check_variable(ty: &Type) -> Result<()> {
     match plain(ty) {
         Type::Array(array) => check_variable(&array.elem),
@@ -182,7 +182,7 @@ fn reference_help(elem: &Type, mutable: bool) -> String {
         Type::Path(path) if path.path.is_ident("str") => {
             "a kernel cannot take `&str`: copy the bytes into a `DeviceBuffer<u8>` and take `&[u8]`".into()
         }
-        // What is wrong by value is no better by reference.
+        // A type that is refused by value is also refused by reference.
         Type::Path(path) if refused(path).is_some() => refused(path).unwrap_or_default(),
         other @ (Type::TraitObject(_) | Type::Tuple(_) | Type::FnPtr(_)) => no_parameter(other),
         Type::Array(array) => format!(
@@ -281,7 +281,7 @@ pub(super) fn show(tokens: &impl ToTokens) -> String {
     shown
 }
 
-/// Whether this identifier stands anywhere in the tokens.
+/// Whether the tokens contain this identifier.
 pub(super) fn mentions(tokens: TokenStream, name: &Ident) -> bool {
     tokens.into_iter().any(|token| match token {
         TokenTree::Ident(ident) => ident == *name,
@@ -290,7 +290,7 @@ pub(super) fn mentions(tokens: TokenStream, name: &Ident) -> bool {
     })
 }
 
-/// The tokens with other ones in place of identifiers.
+/// The tokens with identifiers replaced.
 pub(super) fn substitute(tokens: TokenStream, names: &[(Ident, TokenStream)]) -> TokenStream {
     let replace = |token: TokenTree| match token {
         TokenTree::Ident(ident) => match names.iter().find(|(name, _)| *name == ident) {

@@ -27,7 +27,7 @@ pub(super) struct Module {
 
 /// One `fn`.
 pub(super) struct Kernel {
-    /// Docs, `cfg`, lints: what goes on the method.
+    /// Docs, `cfg` and lints for the method.
     pub(super) attributes: Vec<Attribute>,
     pub(super) visibility: Visibility,
     pub(super) safe: bool,
@@ -43,16 +43,16 @@ pub(super) struct Variable {
     pub(super) attributes: Vec<Attribute>,
     pub(super) visibility: Visibility,
     pub(super) ident: Ident,
-    /// In global memory; else a constant.
+    /// Whether it is in global memory; otherwise it is a constant.
     pub(super) mutable: bool,
     pub(super) ty: Type,
-    /// The name in the image, where it is not that of the item.
+    /// The name in the image, if it differs from that of the item.
     pub(super) entry: Option<LitStr>,
 }
 
 impl Module {
-    /// The module, and what is wrong with parts of it; those are left out, so that the rest of the program still finds the
-    /// others.
+    /// The module, and the errors in parts of it. Wrong parts are left out, so that the rest of the program still finds
+    /// the others.
     pub(super) fn parse(item: TokenStream) -> Result<(Self, Problems)> {
         let item: ItemMod = syn::parse2(item).map_err(|e| {
             Error::new(
@@ -211,7 +211,7 @@ fn parameter(argument: FnArg, safe: bool, generics: &Generics, entry: Option<&En
     Ok(Parameter { ident: name.ident.clone(), kind, ty: *argument.ty })
 }
 
-/// Refuses, in a `safe fn`, an address of whose length neither the kernel nor the contract knows.
+/// Refuses, in a `safe fn`, an address whose length neither the kernel nor the contract uses.
 fn has_length(parameter: &Parameter, contract: &Contract) -> Result<()> {
     let (ident, ty) = (&parameter.ident, &parameter.ty);
     if !parameter.kind.is_address() || contract.speaks_of_length(ident) {
@@ -277,12 +277,12 @@ impl Variable {
     }
 }
 
-/// The attributes that are this macro's, and the others.
+/// Separates the attributes of this macro from the others.
 fn split(attributes: Vec<Attribute>) -> (Vec<Attribute>, Vec<Attribute>) {
     attributes.into_iter().partition(|a| super::options::OWN.iter().any(|own| a.path().is_ident(own)))
 }
 
-/// Those that decide whether an item is there.
+/// The attributes that decide whether an item exists.
 pub(super) fn cfgs(attributes: &[Attribute]) -> TokenStream {
     let cfg = Ident::new("cfg", proc_macro2::Span::call_site());
     let decides = |a: &&Attribute| {

@@ -1,5 +1,5 @@
-//! Files that are no images yet: a compiler makes one of them when the module is loaded. What can be known of them here is that
-//! they are what their ending says, and which headers lie beside a source.
+//! Files that a compiler turns into images when the module is loaded. Here it is only checked that their contents match the
+//! file extension, and the headers beside a source are found.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ const LTO_IR: &[u8] = &[0xed, 0x43, 0x4e, 0x7f];
 /// How LLVM's bitcode begins, and its wrapper.
 const BITCODE: [&[u8]; 2] = [b"BC\xc0\xde", &[0xde, 0xc0, 0x17, 0x0b]];
 
-/// What has to be compiled or linked before a device runs it.
+/// A file that must be compiled or linked before a device can run it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     Cuda,
@@ -25,7 +25,7 @@ pub(super) enum Source {
 pub(super) type Headers = BTreeMap<String, PathBuf>;
 
 impl Source {
-    /// The macro of `cuda-launch` that makes an artifact of it, if the feature is on.
+    /// The macro of `cuda-launch` that turns it into an artifact, if the feature is on.
     pub(super) fn artifact_macro(self) -> &'static str {
         match self {
             Self::Cuda => "__cuda_module_nvrtc",
@@ -46,7 +46,7 @@ impl Source {
         }
     }
 
-    /// Whether the bytes can be what the ending says. A device's code is known only when it is compiled.
+    /// Checks whether the bytes match the extension. The architecture is known only after compilation.
     pub(super) fn facts(self, path: &Path, bytes: &[u8]) -> Result<Facts, String> {
         let is_text = || std::str::from_utf8(bytes).is_ok_and(|text| !text.trim().is_empty());
         let is_bitcode = BITCODE.iter().any(|magic| bytes.starts_with(magic));
@@ -65,8 +65,8 @@ impl Source {
     }
 }
 
-/// The headers on disk that a source includes by `#include "x"`, directly or through others: they go into the program with it.
-/// Others are the compiler's to find.
+/// The headers on disk that a source includes by `#include "x"`, directly or through others: they are embedded in the program
+/// with it. Other headers are found by the compiler.
 pub(super) fn headers(source: &Path) -> Result<Headers, String> {
     let mut headers = Headers::new();
     let mut waiting = vec![source.to_path_buf()];

@@ -1,9 +1,9 @@
-//! Where the compiler points when something that the macro wrote does not fit: at what the user wrote.
+//! Spans that make the compiler point at the user's code when generated code does not compile.
 
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 
-/// The same tokens, as if they stood at `span`.
+/// The same tokens with the span `span`.
 pub(super) fn at(span: Span, tokens: &impl ToTokens) -> TokenStream {
     let place = |mut token: TokenTree| {
         token.set_span(span);
@@ -12,7 +12,7 @@ pub(super) fn at(span: Span, tokens: &impl ToTokens) -> TokenStream {
     tokens.to_token_stream().into_iter().map(place).collect()
 }
 
-/// The first and the last place of some tokens: `Span` has no way to join them yet.
+/// The first and the last span of some tokens: joining spans is not stable yet.
 pub(super) fn ends(tokens: &impl ToTokens) -> (Span, Span) {
     let mut ends = None;
     for token in tokens.to_token_stream() {

@@ -1,4 +1,5 @@
-//! What the macro says to declarations that do not fit; how the compiler shows it is in the crate's `tests/compile_fail`.
+//! The macro's errors for declarations that do not fit; `tests/compile_fail` of the crate shows how the compiler prints
+//! them.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::{expand, image};
 
-/// Messages of the errors in what the macro writes, for an `extern` block with this inside.
+/// The error messages in the macro's output for an `extern` block with this content.
 fn problems_of(path: &str, block: &str) -> Vec<String> {
     let block: proc_macro2::TokenStream = block.parse().unwrap();
     let module = quote!(mod kernels { unsafe extern "C" { #block } });
@@ -167,7 +168,7 @@ fn safe_kernels_take_addresses_whose_length_the_contract_knows() {
         ("", [of_x, of_y].as_slice()),
         ("n as usize <= x.len()", &[of_y]),
         ("!y.is_empty()", &[of_x]),
-        // Of other things.
+        // Lengths of other values.
         ("all.x.len() > 0, n.x.y.len() > 0, xy.len() > 0, x.size() > 0, x + len() > 0", &[of_x, of_y]),
         ("n as usize <= x.len(), n as usize <= y.len()", &[]),
         ("matches!((x.len(), r#y.len()), (8, 8))", &[]),
@@ -183,7 +184,7 @@ fn safe_kernels_take_addresses_whose_length_the_contract_knows() {
     );
 }
 
-/// Whatever a type is called, the compiler is asked whether it holds an address; in a `fn` it is not.
+/// Whatever the name of a type, the compiler checks whether it contains an address; not in a plain `fn`.
 #[test]
 fn types_of_safe_kernels_are_left_to_the_compiler() {
     let written = |declaration: &str| {
@@ -417,7 +418,7 @@ fn a_large_image_is_read_quickly() {
     std::fs::remove_file(&path).unwrap();
 }
 
-/// Of files that are compiled later the macro knows only what they are, and which headers lie beside them.
+/// Of files that are compiled later, the macro knows only their kind and the headers beside them.
 #[test]
 fn sources_are_what_their_ending_says() {
     const ANY: &str = "fn of_another_file(x: u8);";

@@ -76,7 +76,7 @@ fn findings(variable: &Variable, known: &[Known], path: &Path) -> TokenStream {
     found
 }
 
-/// The same comparison with the driver's answer, in `from_module`.
+/// The same comparison with the size that the driver reports, in `from_module`.
 pub(super) fn load_check(variable: &Variable, path: &Path) -> TokenStream {
     let (cfgs, (name, _), ty) = (cfgs(&variable.attributes), variable.name(), &variable.ty);
     quote!(#cfgs { #path::__private::typed::check_variable::<#ty>(&module, #name)?; })
@@ -108,7 +108,7 @@ fn methods(variable: &Variable, path: &Path) -> TokenStream {
             #[doc = #about]
             ///
             /// # Errors
-            /// Another handle of it lives, or any error returned by the driver.
+            /// Another handle of it is alive, or any error returned by the driver.
             #visibility fn #handle(&self) -> ::core::result::Result<#path::module::#of<#element>, #path::Error> {
                 self.module.#method::<#element>(#name)
             }
@@ -116,7 +116,7 @@ fn methods(variable: &Variable, path: &Path) -> TokenStream {
             #[doc = #about_get]
             ///
             /// # Errors
-            /// A handle of it lives, the stream is of another context, or any error returned by the driver.
+            /// A handle of it is alive, the stream belongs to another context, or any error returned by the driver.
             #visibility fn #get(&self, stream: &#path::CudaStream) -> ::core::result::Result<#ty, #path::Error> {
                 #path::__private::typed::get(&self.module.#method::<#ty>(#name)?.view(), stream)
             }
@@ -124,7 +124,7 @@ fn methods(variable: &Variable, path: &Path) -> TokenStream {
             #[doc = #about_set]
             ///
             /// # Errors
-            /// A handle of it lives, the stream is of another context, or any error returned by the driver.
+            /// A handle of it is alive, the stream belongs to another context, or any error returned by the driver.
             #visibility fn #set(&self, stream: &#path::CudaStream, value: #ty) -> ::core::result::Result<(), #path::Error> {
                 self.module.#method::<#ty>(#name)?.copy_from_host(stream, ::core::slice::from_ref(&value))
             }

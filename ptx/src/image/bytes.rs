@@ -13,7 +13,7 @@ impl<'a> Bytes<'a> {
         self.0.len()
     }
 
-    /// `length` bytes at `offset`; both as the image has them, so any number at all.
+    /// `length` bytes at `offset`. Both numbers come from the image and may have any value.
     pub(super) fn range(
         self,
         offset: u64,
@@ -28,7 +28,7 @@ impl<'a> Bytes<'a> {
     }
 
     fn field<const N: usize>(self, offset: usize) -> [u8; N] {
-        // Fields are read only inside a range that has been checked; zero is what a missing one would read as.
+        // Fields are read only inside a range that has been checked; a missing one would read as zero.
         self.0.get(offset..).and_then(|rest| rest.first_chunk()).copied().unwrap_or([0; N])
     }
 

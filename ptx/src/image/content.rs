@@ -9,7 +9,7 @@ pub const MAX_CONTENT: u64 = 256 << 20;
 /// checking them, however small the file is.
 pub const MAX_CONTENTS: u64 = 4 * MAX_CONTENT;
 
-/// The content of a block that lies at `offset` and says that it has `size` bytes.
+/// The content of the block at `offset`, whose header says that it has `size` bytes.
 pub(super) fn decompress(
     how: Compression,
     block: &[u8],
@@ -31,7 +31,7 @@ pub(super) fn decompress(
 }
 
 #[cfg(feature = "zstd")]
-#[allow(clippy::unnecessary_wraps)] // the other build cannot
+#[allow(clippy::unnecessary_wraps)] // the build without `zstd` returns an error
 fn zstd(block: &[u8], size: u64, _: usize) -> Result<Option<Vec<u8>>, ImageError> {
     Ok(super::zstd::decompress(block, size))
 }

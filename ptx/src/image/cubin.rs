@@ -125,14 +125,14 @@ impl fmt::Debug for Cubin<'_> {
     }
 }
 
-/// Those of DWARF, and NVIDIA's own.
+/// The sections of DWARF, and NVIDIA's own.
 fn debug_sections<'a>(elf: &Elf<'a>) -> Vec<(&'a str, &'a [u8])> {
     let is_one = |name: &str| name.starts_with(".debug_") || name.starts_with(".nv_debug_");
     let found = elf.sections.iter().filter(|section| is_one(section.name));
     found.map(|section| (section.name, section.data)).collect()
 }
 
-/// The architecture stands in `e_flags`, in one of two ways told apart by `EI_OSABI`.
+/// The architecture is in `e_flags`, in one of two encodings that `EI_OSABI` distinguishes.
 fn arch(elf: &Elf<'_>) -> Result<Option<Arch>, ImageError> {
     let flags = elf.bytes.u32(48);
     let (sm, own) = match elf.bytes.u8(7) {
@@ -146,7 +146,7 @@ fn arch(elf: &Elf<'_>) -> Result<Option<Arch>, ImageError> {
     Ok(Some(Arch { sm, suffix: own.then_some('a') }))
 }
 
-/// Attribute 9 of `.nv.compat` is 1 in what was compiled for `sm_90a`, `sm_100a` and so on.
+/// Attribute 9 of `.nv.compat` is 1 in files that were compiled for `sm_90a`, `sm_100a` and so on.
 fn needs_own_arch(elf: &Elf<'_>) -> Result<bool, ImageError> {
     let Some(section) = elf.sections.iter().find(|s| s.kind == SECTION_COMPAT) else { return Ok(false) };
     let mut own = false;
@@ -190,7 +190,7 @@ fn kernels<'a>(elf: &Elf<'a>) -> Result<Vec<Kernel<'a>>, ImageError> {
         }
         match by_section.get(section.info as usize).copied().flatten() {
             Some(kernel) => describe(&mut kernels[kernel], section)?,
-            // Of a function that only other code calls: checked all the same.
+            // The records of a function that only other code calls: checked like those of a kernel.
             None => records(section.data, section.offset).try_for_each(|record| record.map(drop))?,
         }
     }
@@ -203,7 +203,7 @@ fn kernels<'a>(elf: &Elf<'a>) -> Result<Vec<Kernel<'a>>, ImageError> {
 /// The first bytes of a block's shared memory that are not its own, from sm_80 on: its section counts them.
 const RESERVED_SHARED: usize = 1024;
 
-/// The sections of shared memory by the names of their kernels: a cubin may have as many of both as it has room for.
+/// The sections of shared memory by the names of their kernels, sorted: a hostile cubin may have very many of both.
 struct SharedMemory<'a> {
     sections: Named<'a>,
     reserved: usize,
@@ -225,7 +225,7 @@ impl<'a> SharedMemory<'a> {
     }
 }
 
-/// Fills in what the records of the kernel's own section say.
+/// Fills in the attributes from the kernel's own section.
 fn describe(kernel: &mut Kernel<'_>, info: &Section<'_>) -> Result<(), ImageError> {
     // Parameters may come in any order: each has its number.
     let mut parameters = Vec::new();
@@ -253,7 +253,7 @@ fn describe(kernel: &mut Kernel<'_>, info: &Section<'_>) -> Result<(), ImageErro
     let mut list = vec![KernelParameter { offset: 0, size: 0 }; parameters.len()];
     for (place, size, at) in parameters {
         let (ordinal, offset) = (place & 0xffff, place >> 16);
-        // A size of 0 marks a free place: no parameter has 0 bytes.
+        // A size of 0 marks an element that is not filled in yet: no parameter has 0 bytes.
         let free = list.get_mut(ordinal as usize).filter(|parameter| parameter.size == 0);
         let end = u64::from(offset) + u64::from(size);
         match free {

@@ -37,7 +37,7 @@ impl ImageError {
         Self { kind, offset, message: message.into(), parse: None }
     }
 
-    /// `length` bytes are there, `need` would be needed for `what`.
+    /// The image has `length` bytes, and `what` needs `need`.
     pub(crate) fn truncated(length: usize, need: u64, what: &str) -> Self {
         let message = format!("the image ends here, but its {what} reaches to byte {need}");
         Self::new(ImageErrorKind::Truncated, length, message)
@@ -47,13 +47,13 @@ impl ImageError {
         Self::new(ImageErrorKind::Corrupt, offset, message)
     }
 
-    /// A text that its reader takes no more of.
+    /// A text that exceeds a limit of its reader.
     #[must_use]
     pub fn too_large(message: impl Into<String>) -> Self {
         Self::new(ImageErrorKind::TooLarge, 0, message)
     }
 
-    /// The same error of an image that lies `base` bytes inside another.
+    /// The same error, for an image that lies `base` bytes inside another.
     pub(crate) fn inside(mut self, base: usize) -> Self {
         self.offset = self.offset.saturating_add(base);
         self
@@ -65,7 +65,7 @@ impl ImageError {
         self.kind
     }
 
-    /// The offset of what is wrong or missing, in bytes from the start of the image.
+    /// The offset of the wrong or missing byte, from the start of the image.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.offset

@@ -160,7 +160,7 @@ impl<'a> Entry<'a> {
         Ok((entry, start + payload.len() as u64))
     }
 
-    /// Checks what it holds; its header lies at `at`.
+    /// Checks the entry's content; its header lies at `at`.
     fn check(&self, at: usize) -> Result<(), ImageError> {
         match (self.compression, self.kind) {
             (Some(_), _) if self.payload.is_empty() => {
@@ -179,7 +179,8 @@ impl<'a> Entry<'a> {
 
     fn check_content(&self) -> Result<(), ImageError> {
         let content = self.content()?;
-        // Where in the content something is wrong says nothing of the file: all is told of the block.
+        // An offset inside the decompressed content means nothing in the file: every error is reported at the offset
+        // of the block.
         let inside = |_| ImageError::corrupt(self.offset, "the content of the compressed entry is damaged");
         match self.kind {
             EntryKind::Cubin => Cubin::read(&content).map(drop).map_err(inside),
@@ -311,12 +312,12 @@ impl fmt::Debug for Entry<'_> {
     }
 }
 
-/// Whether all compressed entries together hold no more than is taken, by what they claim: none is unpacked before that is
-/// known, and none to more than its claim.
+/// Checks that the sizes that all compressed entries claim do not exceed the limit together: no entry is decompressed
+/// before that is known, and none to more than its claim.
 fn check_contents(entries: &[Entry<'_>]) -> Result<(), ImageError> {
     let mut contents = 0u64;
     for entry in entries.iter().filter(|entry| entry.compression.is_some()) {
-        // One that claims more than any may is refused where it is unpacked.
+        // An entry that claims more than the limit for one entry is refused when it is decompressed.
         contents += entry.size.min(MAX_CONTENT);
         if contents > MAX_CONTENTS {
             let message = format!(
@@ -348,7 +349,7 @@ fn compression(bytes: Bytes<'_>, at: usize) -> Result<Option<Compression>, Image
     }
 }
 
-/// The payload without its padding. Only a compressed entry says how long it is without.
+/// The payload without its padding. Only a compressed entry records its length without padding.
 fn unpadded<'a>(bytes: Bytes<'a>, at: usize, payload: &'a [u8]) -> Result<&'a [u8], ImageError> {
     match bytes.u32(at + 16) as usize {
         0 => Ok(payload),
@@ -359,7 +360,7 @@ fn unpadded<'a>(bytes: Bytes<'a>, at: usize, payload: &'a [u8]) -> Result<&'a [u
     }
 }
 
-/// The compiler's options: their place and length stand in a record behind the fixed part of the header.
+/// Checks the compiler's options, whose offset and length are in a record after the fixed part of the header.
 fn check_options(bytes: Bytes<'_>, at: usize, header: u64) -> Result<(), ImageError> {
     let record = u64::from(bytes.u32(at + 20));
     if record == 0 {
@@ -378,7 +379,7 @@ fn check_options(bytes: Bytes<'_>, at: usize, header: u64) -> Result<(), ImageEr
     Ok(())
 }
 
-/// The name of the source file lies behind the fixed part of the header.
+/// The name of the source file, which follows the fixed part of the header.
 fn name(bytes: Bytes<'_>, at: usize, header: u64) -> Result<Option<&str>, ImageError> {
     let (offset, length) = (u64::from(bytes.u32(at + 32)), u64::from(bytes.u32(at + 36)));
     if length == 0 {
@@ -389,6 +390,6 @@ fn name(bytes: Bytes<'_>, at: usize, header: u64) -> Result<Option<&str>, ImageE
         return Err(ImageError::corrupt(at + 32, message));
     }
     let name = bytes.range(at as u64 + offset, length, "name of a fatbin entry")?;
-    // A name is for people: one that is not UTF-8 is no reason to refuse the kernels.
+    // The name is only informative: a name that is not UTF-8 is no reason to refuse the kernels.
     Ok(std::str::from_utf8(name).ok())
 }

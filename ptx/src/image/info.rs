@@ -3,7 +3,7 @@
 use super::ImageError;
 use super::bytes::Bytes;
 
-/// Values from what ptxas 11.8, 12.4 and 13.0 write for known sources.
+/// Values found in the output of ptxas 11.8, 12.4 and 13.0 for known sources.
 pub(super) mod attribute {
     /// `.maxntid`: three u32.
     pub(crate) const MAX_THREADS: u8 = 0x05;
@@ -33,10 +33,10 @@ pub(super) mod attribute {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record<'a> {
     pub(super) attribute: u8,
-    /// The two bytes behind the attribute: a value, or the length of `data`.
+    /// The two bytes after the attribute: a value, or the length of `data`.
     pub(super) value: u16,
     pub(super) data: Bytes<'a>,
-    /// Place in the file.
+    /// Offset in the file.
     pub(super) offset: usize,
 }
 
@@ -52,7 +52,7 @@ impl Record<'_> {
     }
 }
 
-/// The records of a section that lies at `base` of the file; none after one that is wrong.
+/// The records of a section at offset `base` of the file, up to the first one that is wrong.
 pub(super) fn records(data: &[u8], base: usize) -> Records<'_> {
     Records { data, base, at: 0 }
 }
@@ -67,7 +67,8 @@ pub(super) struct Records<'a> {
 impl<'a> Iterator for Records<'a> {
     type Item = Result<Record<'a>, ImageError>;
 
-    // A copy of it in each loop: a record then stays in registers, a tenth of the instructions for an image of many kernels.
+    // Inlined into each loop, so that a record stays in registers; this saves a tenth of the instructions for an image of
+    // many kernels.
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         if self.at >= self.data.len() {
@@ -80,7 +81,7 @@ impl<'a> Iterator for Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// The one at `at`.
+    /// The record at `at`.
     #[inline(always)]
     fn record(&self) -> Result<Record<'a>, ImageError> {
         let (here, at) = (self.base + self.at, self.at);

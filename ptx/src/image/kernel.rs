@@ -11,7 +11,7 @@ pub struct Kernel<'a> {
     pub parameters: Option<Vec<KernelParameter>>,
     /// The size of the parameter block in bytes, without padding at its end.
     pub parameter_bytes: u32,
-    /// Registers per thread; `None` in PTX, where that is undecided.
+    /// Registers per thread; `None` in PTX, where the number is not decided yet.
     pub registers: Option<u32>,
     /// Static shared memory per block in bytes, without the part that the architecture reserves; `None` in PTX.
     pub shared_memory: Option<u32>,

@@ -1,8 +1,9 @@
-//! Blocks of LZ4 without a frame, as fatbins hold them (LZ4 block format description).
+//! LZ4 blocks without a frame, as in fatbins (LZ4 block format description).
 
 /// The content of a block, if it is whole and has at most `limit` bytes.
 ///
-/// No block says how long its content is; a byte of it stands for at most 255, so that a small one cannot fill the memory.
+/// A block does not record the length of its content; but a byte of the block produces at most 255 bytes, so a small block
+/// cannot exhaust the memory.
 pub(super) fn decompress(block: &[u8], limit: u64) -> Option<Vec<u8>> {
     let limit = usize::try_from(limit).ok()?;
     let (mut input, mut content) = (block, Vec::new());
@@ -24,7 +25,7 @@ pub(super) fn decompress(block: &[u8], limit: u64) -> Option<Vec<u8>> {
         if content.len().checked_add(length)? > limit {
             return None;
         }
-        // Byte by byte: what is copied may have been written by the same copy.
+        // Byte by byte: the source may include bytes that this copy has just written.
         for at in start..start + length {
             content.push(*content.get(at)?);
         }
@@ -38,7 +39,7 @@ fn byte(input: &mut &[u8]) -> Option<u8> {
     Some(*first)
 }
 
-/// A length of which the token has the first 4 bits: 15 and every 255 mean that a further byte is added.
+/// A length whose first 4 bits are in the token: if they are 15, bytes are added up to the first that is not 255.
 fn length(bits: usize, input: &mut &[u8]) -> Option<usize> {
     let mut length = bits;
     let mut more = bits == 15;
@@ -56,7 +57,7 @@ mod tests {
 
     #[test]
     fn blocks_are_read_and_damaged_ones_are_not() {
-        // "abc", then 12 bytes from 3 before, then "xyz".
+        // "abc", then 12 bytes copied from 3 bytes back, then "xyz".
         let block = [0x38, b'a', b'b', b'c', 3, 0, 0x30, b'x', b'y', b'z'];
         assert_eq!(decompress(&block, 18).as_deref(), Some(&b"abcabcabcabcabcxyz"[..]));
         assert_eq!(decompress(&block, 17), None, "too long");

@@ -66,7 +66,7 @@ impl<'a> Image<'a> {
     /// # Errors
     ///
     /// [`ImageErrorKind::Unrecognized`] for anything other than a kernel image, with a guess at what it is;
-    /// [`ImageErrorKind::Source`] for what is compiled into one.
+    /// [`ImageErrorKind::Source`] for source code or IR, which must be compiled first.
     pub fn identify(bytes: &[u8]) -> Result<ImageKind, ImageError> {
         match bytes {
             [0x7f, b'E', b'L', b'F', ..] => Ok(ImageKind::Cubin),
@@ -135,7 +135,7 @@ impl<'a> Image<'a> {
     }
 }
 
-/// The text of a PTX image, without the NULs and padding behind it.
+/// The text of a PTX image, without the NULs and padding after it.
 fn ptx_text(bytes: &[u8]) -> Result<&str, ImageError> {
     let length = bytes.iter().rposition(|&b| b != 0).map_or(0, |last| last + 1);
     let text = &bytes[..length];
@@ -149,7 +149,7 @@ fn ptx_text(bytes: &[u8]) -> Result<&str, ImageError> {
     })
 }
 
-/// Is the first token `.version`? Whatever stands behind it, text or not, is judged later.
+/// Is the first token `.version`? The rest is checked later.
 fn is_ptx(bytes: &[u8]) -> bool {
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
@@ -159,7 +159,7 @@ fn is_ptx(bytes: &[u8]) -> bool {
     lexer.next().is_ok_and(|t| t.kind == Kind::Directive && lexer.slice(t.start, t.end) == ".version")
 }
 
-/// As far as the beginning tells.
+/// Whether the beginning looks like text.
 fn is_text(bytes: &[u8]) -> bool {
     bytes.iter().take(512).all(|b| matches!(b, b' '..=b'~' | 0x80..) || b.is_ascii_whitespace())
 }
@@ -175,7 +175,7 @@ fn is_path(bytes: &[u8]) -> bool {
         && ends.iter().any(|end| bytes.ends_with(end.as_bytes()))
 }
 
-/// What is compiled before a driver takes it.
+/// The name of a source or IR format that must be compiled before a driver accepts it.
 fn source(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [b'B', b'C', 0xc0, 0xde, ..] => Some("this is LLVM bitcode, which libNVVM or `llc` compiles first"),
@@ -197,7 +197,7 @@ fn unrecognized(bytes: &[u8]) -> ImageError {
     }
     let found = match bytes {
         [] => "the image is empty",
-        // Only where it was to be PTX.
+        // Only when PTX was expected.
         [0x7f, b'E', b'L', b'F', ..] => "this is an ELF file, as a cubin is, passed as text",
         [0x50, 0xed, 0x55, 0xba, ..] => "this is a fatbin, passed as text",
         [0xb1, 0x43, 0x62, 0x46, ..] => "this is the wrapper of a fatbin inside a program, not the fatbin",

@@ -1,4 +1,4 @@
-//! Frames of zstd (RFC 8878), as fatbins of CUDA 13 hold them.
+//! Zstd frames (RFC 8878), as in fatbins of CUDA 13.
 
 use ruzstd::decoding::StreamingDecoder;
 use std::io::Read;
@@ -8,10 +8,11 @@ pub(super) fn decompress(frame: &[u8], limit: u64) -> Option<Vec<u8>> {
     // The decoder's own window is bounded by the crate.
     let decoder = StreamingDecoder::new(frame).ok()?;
     let mut content = Vec::new();
-    // All at once: a vector that doubles takes three times as much at the end. 4 bytes hold at most 128 KiB.
+    // Allocated at once: a vector that grows by doubling would need three times as much in the end. 4 bytes of a
+    // frame decompress to at most 128 KiB.
     let most = usize::try_from(limit).ok()?.checked_add(1)?.min(frame.len().saturating_mul(1 << 15));
     content.try_reserve_exact(most).ok()?;
-    // One byte more than allowed tells a content that goes on.
+    // Reading one byte more than allowed detects a content that is too long.
     decoder.take(limit.checked_add(1)?).read_to_end(&mut content).ok()?;
     (content.len() as u64 <= limit).then_some(content)
 }

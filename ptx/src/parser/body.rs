@@ -7,7 +7,7 @@ use crate::lexer::Kind;
 use crate::tree::{Guard, Instruction, Linkage, Statement};
 
 impl<'a> Cursor<'a> {
-    /// `{ ... }` and nothing behind it. Open blocks lie on a stack of our own, not on the thread's.
+    /// `{ ... }` and nothing after it. Open blocks are kept in a vector, not on the thread's stack.
     pub(super) fn body(&mut self) -> Result<Vec<Statement<'a>>, Fault> {
         self.expect(b'{', "at the start of the body")?;
         let mut outer: Vec<Vec<Statement<'a>>> = Vec::new();
@@ -41,7 +41,7 @@ impl<'a> Cursor<'a> {
         if self.token.kind == Kind::End { Ok(block) } else { Err(self.expected("nothing after the body")) }
     }
 
-    /// A label, or an instruction without guard. What it is shows in the token behind the word.
+    /// A label, or an instruction without guard. The token after the word tells which it is.
     fn labels_or_instruction(&mut self, block: &mut Vec<Statement<'a>>) -> Result<(), Fault> {
         let (name, start, line) = (self.text(), self.token.start, self.token.line);
         self.advance()?;
@@ -187,7 +187,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// A mask in a pragma: decimal, or hexadecimal behind `0x`.
+/// A mask in a pragma: decimal, or hexadecimal after `0x`.
 fn mask(text: &str) -> Option<u32> {
     match text.strip_prefix("0x") {
         Some(digits) => u32::from_str_radix(digits, 16).ok(),

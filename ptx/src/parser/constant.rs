@@ -1,7 +1,7 @@
 //! Constant expressions (PTX ISA, "Constant Expressions"): 64-bit integers, signed unless an operand is not, and floats of 64 bits.
 //!
-//! What no rule of the ISA says is as ptxas 13.0 has it: `%` is of unsigned numbers, a shift goes by the lowest six bits of its count, `? :`
-//! has the type of what it chooses, and integers and floats do not mix.
+//! What the ISA leaves open is done as in ptxas 13.0: `%` is unsigned, a shift uses the lowest six bits of its count, `? :` has the type of
+//! the operand that it chooses, and integers and floats do not mix.
 
 use super::cursor::Cursor;
 use crate::error::{Fault, Message};
@@ -37,8 +37,8 @@ impl Value {
     }
 }
 
-/// What waits for the value of the operand behind it, innermost last. A stack of our own, so that no depth of parentheses overflows the
-/// thread's.
+/// An operator that waits for the value of its right operand, innermost last. They are kept in a vector, so that no depth of
+/// parentheses overflows the thread's stack.
 enum Pending {
     /// `(`
     Open,
@@ -194,7 +194,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// An operand; or, noted in `pending`, what may stand before one.
+    /// An operand; or a prefix of one, which is pushed to `pending`.
     fn operand_of_expression(
         &mut self,
         pending: &mut Vec<Pending>,
@@ -247,8 +247,7 @@ impl<'a> Cursor<'a> {
         Ok(Pending::Cast { unsigned, start })
     }
 
-    /// Which operator, of that level or tighter, the source goes on with, and its level. A single `|`, `&`, `<` or `>` must not be half of
-    /// another.
+    /// The next operator, if it is of that level or tighter, and its level. A single `|`, `&`, `<` or `>` must not be half of another.
     fn operator(&self, lowest: usize) -> Option<(&'static str, usize)> {
         let Kind::Punct(first) = self.token.kind else { return None };
         let rest = self.lexer.text().as_bytes().get(self.token.start..)?;
@@ -261,7 +260,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// The value once what waits for it has been applied: unary operators, casts, and binary operators of that level or tighter.
+/// Applies the pending operators to the value: unary operators, casts, and binary operators of that level or tighter.
 fn reduce(pending: &mut Vec<Pending>, mut value: Value, level: usize) -> Result<Value, Fault> {
     loop {
         let (applied, start) = match pending.last() {
@@ -279,7 +278,7 @@ fn reduce(pending: &mut Vec<Pending>, mut value: Value, level: usize) -> Result<
     }
 }
 
-/// The value of the conditional expressions that end with it.
+/// The value of the conditional expressions that end with this value.
 fn chosen(pending: &mut Vec<Pending>, mut value: Value) -> Result<Value, Mistake> {
     while let Some(Pending::Colon(condition, yes)) = pending.last() {
         int(*yes).and(int(value))?;

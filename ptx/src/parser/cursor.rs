@@ -1,4 +1,4 @@
-//! The parser's hands: the current token, and what can be asked of it.
+//! The parser's cursor: the current token, and functions that take it.
 
 use super::MAX_NESTING;
 use crate::error::{Fault, Message, ParseErrorKind};
@@ -6,9 +6,9 @@ use crate::lexer::{Kind, Lexer, Token};
 use crate::number;
 use crate::tree::{Init, Literal, Type};
 
-/// What not every reader of a module needs: programs that read only signatures are linked without it.
+/// The parts of the parser that not every reader needs: programs that read only signatures are linked without them.
 pub(super) struct Parts {
-    /// Reads what stands behind `=`; `None` where it is not kept.
+    /// Reads the initialiser after `=`; `None` if it is not kept.
     pub(super) initializer: for<'a> fn(&mut Cursor<'a>, Type) -> Result<Option<Init<'a>>, Fault>,
     pub(super) float: number::Float,
 }
@@ -81,7 +81,7 @@ impl<'a> Cursor<'a> {
         Fault::at(self.token.place(), Message::Expected(what))
     }
 
-    /// Takes a word as it stands, dots included.
+    /// Takes a word, dots included.
     pub(super) fn word(&mut self, what: &'static str) -> Result<&'a str, Fault> {
         if !self.at_word() {
             return Err(self.expected(what));
@@ -125,7 +125,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes a quoted string; the slice is what stands between the quotes.
+    /// Takes a quoted string; the slice is the text between the quotes.
     pub(super) fn string(&mut self, what: &'static str) -> Result<&'a str, Fault> {
         if self.token.kind != Kind::Str {
             return Err(self.expected(what));
@@ -151,7 +151,7 @@ impl<'a> Cursor<'a> {
         Fault::at(self.token.place(), message).with_kind(ParseErrorKind::Limit)
     }
 
-    /// Skips the block that opens at the current token; returns the offset behind its closing brace.
+    /// Skips the block that opens at the current token; returns the offset after its closing brace.
     pub(super) fn skip_block(&mut self) -> Result<usize, Fault> {
         let end = self.lexer.skip_block(self.token)?;
         self.token.end = end;

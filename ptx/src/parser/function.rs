@@ -93,7 +93,7 @@ impl<'a> Cursor<'a> {
                 }
                 "pragma" if function.kind == FunctionKind::Entry => self.pragma_strings(|_| ())?,
                 "local_maxnreg" => self.directive_number().map(drop)?,
-                // How many registers a called function keeps, which is up to the assembler.
+                // How many registers a called function preserves; only the assembler needs it.
                 "abi_preserve" | "abi_preserve_control" if function.kind == FunctionKind::Function => {
                     self.directive_number().map(drop)?;
                 }

@@ -6,7 +6,7 @@ use crate::lexer::Kind;
 use crate::tree::{Init, Literal, Type};
 
 impl<'a> Cursor<'a> {
-    /// What stands behind `=`. The settings of a sampler are no data and give nothing.
+    /// The initialiser after `=`. The settings of a sampler are not data and result in `None`.
     pub(super) fn initializer(&mut self, ty: Type) -> Result<Option<Init<'a>>, Fault> {
         if ty.is_opaque() && self.at(b'{') {
             self.skip_group()?;
@@ -15,7 +15,7 @@ impl<'a> Cursor<'a> {
         self.init().map(Some)
     }
 
-    /// Reads past what stands behind `=`, to the next `,` or `;`.
+    /// Skips the initialiser after `=`, to the next `,` or `;`.
     pub(super) fn skip_initializer(&mut self) -> Result<Option<Init<'a>>, Fault> {
         loop {
             match self.token.kind {

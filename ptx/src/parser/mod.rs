@@ -20,9 +20,9 @@ const MAX_BLOCKS: u32 = 256;
 /// Deepest nesting of braces and brackets in an operand or an initialiser. Constants have a stack of their own.
 const MAX_NESTING: u32 = 48;
 
-/// Everything.
+/// The complete parser.
 static ALL: Parts = Parts { initializer: |cursor, ty| cursor.initializer(ty), float: number::decimal_float };
-/// What signatures do not need is skipped.
+/// A parser that skips everything that signatures do not need.
 static SIGNATURES: Parts =
     Parts { initializer: |cursor, _| cursor.skip_initializer(), float: number::no_float };
 
@@ -39,13 +39,13 @@ pub fn parse(text: &str) -> Result<Module<'_>, ParseError> {
     module(text, &ALL).map_err(|fault| fault.locate(text, 1))
 }
 
-/// As [`parse`], but without the values of variables: what stands behind `=` is skipped, and the extent of `x[] = {..}` is as without it.
+/// As [`parse`], but without the values of variables: initialisers are skipped, and the extent of `x[] = {..}` is that of `x[]`.
 ///
 /// For programs that need the signatures of kernels and the names of variables: they are linked without a third of the parser.
 ///
 /// # Errors
 ///
-/// As for [`parse`], except for mistakes in what is skipped.
+/// As for [`parse`], except for mistakes in skipped text.
 ///
 /// ```
 /// let text = ".version 8.0\n.target sm_90\n.address_size 64\n.global .f32 pi = 3.14159;\n.entry k(.param .u64 p) { ret; }";
@@ -58,7 +58,7 @@ pub fn parse_signatures(text: &str) -> Result<Module<'_>, ParseError> {
     module(text, &SIGNATURES).map_err(|fault| fault.locate(text, 1))
 }
 
-/// As [`parse_signatures`], without the error, whose text would add code to the program.
+/// As [`parse_signatures`], but without an error, because composing its text would add code to the program.
 ///
 /// ```
 /// let text = ".version 8.0\n.target sm_90\n.address_size 64\n.entry k(.param .u64 p) { ret; }";

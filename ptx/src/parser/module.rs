@@ -156,7 +156,7 @@ impl<'a> Cursor<'a> {
         Ok((name, function))
     }
 
-    /// A variable or function behind linkage directives.
+    /// A variable or function after linkage directives.
     fn linked(&mut self, module: &mut Module<'a>) -> Result<(), Fault> {
         let first = self.token;
         let linkage = self.linkage()?;
@@ -193,7 +193,7 @@ impl<'a> Cursor<'a> {
         Ok(linkage)
     }
 
-    /// `.pragma "name", "name";`: calls `each` for what stands between the quotes.
+    /// `.pragma "name", "name";`: calls `each` with the text between the quotes.
     pub(super) fn pragma_strings(&mut self, mut each: impl FnMut(&'a str)) -> Result<(), Fault> {
         self.advance()?;
         loop {
@@ -220,7 +220,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Notes that the current token is a directive that is not known.
+    /// Records that the current token is an unknown directive.
     pub(super) fn note_unknown(&mut self) {
         if let Some(name) = self.directive() {
             self.unknown.push((self.token.line, name));

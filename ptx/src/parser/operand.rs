@@ -53,7 +53,7 @@ impl<'a> Cursor<'a> {
         if self.eat(b'[')? { self.element_of(name) } else { Ok(operand) }
     }
 
-    /// The index behind `array[`: a number, or a register and perhaps a number added to it.
+    /// The index after `array[`: a number, or a register and perhaps a number added to it.
     fn element_of(&mut self, array: &'a str) -> Result<Operand<'a>, Fault> {
         let operand = if self.at_word() && !self.at_constant() {
             let register = self.identifier("a register as index")?;
@@ -66,7 +66,7 @@ impl<'a> Cursor<'a> {
         Ok(operand)
     }
 
-    /// `%r1`, `%tid.x`, `%v.x`. A dotted ending that is no vector element (`%r1.b0`, `%r1.h1` of the video
+    /// `%r1`, `%tid.x`, `%v.x`. A dotted suffix that is not a vector element (`%r1.b0`, `%r1.h1` of the video
     /// instructions) stays part of the name.
     fn name(&mut self) -> Result<Operand<'a>, Fault> {
         let word = self.word("a name")?;

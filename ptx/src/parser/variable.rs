@@ -4,7 +4,7 @@ use super::cursor::Cursor;
 use crate::error::{Fault, Message};
 use crate::tree::{Linkage, PtrAttribute, Space, Type, Variable};
 
-/// What stands before the names of a declaration.
+/// The part of a declaration before the names.
 struct Specifier {
     space: Space,
     ty: Type,
@@ -85,7 +85,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Whether a declaration starts here: its space, or what may stand before that.
+    /// Whether a declaration starts here, with its space or a directive that may precede the space.
     pub(super) fn at_declaration(&self) -> bool {
         self.space().is_some() || self.directive() == Some("align")
     }

@@ -187,7 +187,8 @@ impl CompileCache {
         self.shrink()
     }
 
-    /// A new file beside the entries, which nobody else may write. One that has the name already is another process's, and stays.
+    /// Creates a file next to the entries that no other user may write. A file that already has the name belongs to another
+    /// process and is left alone.
     fn temporary(&self, name: impl Fn() -> String) -> io::Result<(File, PathBuf)> {
         let mut options = File::options();
         options.write(true).create_new(true);

@@ -21,7 +21,7 @@ pub(super) fn may_trust(path: &Path, data: &Metadata) -> io::Result<()> {
     verdict(path, data.uid(), data.mode(), geteuid())
 }
 
-/// The default permissions of other systems let nobody else write into a user's folders.
+/// On other systems, the default permissions do not let other users write into a user's folders.
 #[cfg(not(unix))]
 pub(super) fn may_trust(_: &Path, _: &Metadata) -> io::Result<()> {
     Ok(())

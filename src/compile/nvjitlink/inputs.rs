@@ -110,7 +110,7 @@ impl LinkInputs {
         self.list.iter().map(|input| input.name.as_str())
     }
 
-    /// Whether any is LTO IR. Of object files and archives nobody here knows.
+    /// Whether any of them is LTO IR. Whether object files and archives contain any is unknown.
     pub(super) fn have_lto(&self) -> bool {
         self.list.iter().any(|input| input.kind == LinkInput::Nvvm || input.lto_inside)
     }

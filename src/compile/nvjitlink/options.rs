@@ -71,7 +71,8 @@ pub struct NvJitLinkOptions {
     pub output: CodeKind,
     /// The other options, in order.
     pub options: Vec<NvJitLinkOption>,
-    /// The driver for which it is, as `cuDriverGetVersion` counts; 0 for none. A part of the cache's key.
+    /// The driver version that the result is for, in the format of `cuDriverGetVersion`; 0 for none. Part of the cache
+    /// key.
     pub(super) driver: u32,
 }
 
@@ -110,7 +111,7 @@ impl NvJitLinkOptions {
         std::iter::once(arch).chain(ptx).chain(self.options.iter().map(NvJitLinkOption::text)).collect()
     }
 
-    /// Whether an option may name files that nobody here knows of.
+    /// Whether an option may refer to files whose contents this crate does not see.
     pub(super) fn has_raw(&self) -> bool {
         self.options.iter().any(|option| matches!(option, NvJitLinkOption::Raw(_)))
     }

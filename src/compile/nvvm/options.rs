@@ -60,7 +60,8 @@ pub struct NvvmOptions {
     pub output: CodeKind,
     /// The other options, in order.
     pub options: Vec<NvvmOption>,
-    /// The driver for which it is, as `cuDriverGetVersion` counts; 0 for none. A part of the cache's key.
+    /// The driver version that the result is for, in the format of `cuDriverGetVersion`; 0 for none. Part of the cache
+    /// key.
     pub(super) driver: u32,
 }
 
@@ -104,7 +105,7 @@ impl NvvmOptions {
         std::iter::once(arch).chain(lto).chain(self.options.iter().map(NvvmOption::text)).collect()
     }
 
-    /// Whether an option may name files that nobody here knows of.
+    /// Whether an option may refer to files whose contents this crate does not see.
     pub(super) fn has_raw(&self) -> bool {
         self.options.iter().any(|option| matches!(option, NvvmOption::Raw(_)))
     }

@@ -1,10 +1,13 @@
 //! Which captures are open, and which waits for whole contexts are under way. Independent of the driver: loom tests it.
 //!
-//! A driver that is told to wait for a context looks for captures of its streams first, and such a wait breaks them. So
+//! A driver that is asked to wait for a context first checks whether its streams are being captured, and invalidates
+//! those captures. So
 //!
 //! 1. no wait begins while a capture of the context is open;
-//! 2. a capture is open from before the driver is told to begin it, and first lets those waits go that have begun;
-//! 3. but not for ever: a wait may be for something that the capturing thread does next. It is then inside the driver, which has looked.
+//! 2. a capture counts as open from before the driver is told to begin it, and first waits for the context waits
+//!    already in progress;
+//! 3. but not indefinitely: such a wait may be waiting for something that the capturing thread does next. After the time limit it is
+//!    inside the driver, which has already made its check.
 
 use super::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, PoisonError};
 use std::time::Duration;

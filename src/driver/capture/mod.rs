@@ -48,7 +48,7 @@ pub(crate) type InCapture = Option<Arc<Capture>>;
 #[cfg(not(feature = "graph"))]
 pub(crate) type InCapture = Option<NoCapture>;
 
-/// Of which there is no value.
+/// A type without values.
 #[cfg(not(feature = "graph"))]
 #[derive(Clone)]
 pub(crate) enum NoCapture {}
@@ -102,17 +102,17 @@ unsafe impl Send for RecordedLaunch {}
 // SAFETY: as above; nothing is changed through a shared reference, and the rest is Sync.
 unsafe impl Sync for RecordedLaunch {}
 
-/// Where in a packet a named argument is, and what it was.
+/// The position of a named argument in a packet, and how it was passed.
 #[derive(Clone, Debug)]
 pub(crate) struct NamedArgument {
     pub(crate) name: String,
     /// Index of its first parameter.
     pub(crate) parameter: usize,
-    /// Of memory that of its elements.
+    /// The type of a value; for memory, the type of its elements.
     pub(crate) type_name: &'static str,
     /// Bytes of a value.
     pub(crate) size: usize,
-    /// The word that memory was passed with.
+    /// For memory, how it was passed.
     pub(crate) memory: Option<MemoryWord>,
 }
 
@@ -146,12 +146,13 @@ impl Capture {
         self.thread == thread::current().id()
     }
 
-    /// Whether the capture is over: then its streams serve nobody.
+    /// Whether the capture has ended: its streams then accept no more work.
     pub(crate) fn has_ended(&self) -> bool {
         self.turns.has_ended()
     }
 
-    /// A thread that submits work to its streams holds this until what was recorded is known: another thread may use the same stream.
+    /// A thread that submits work to its streams holds this until it knows what was recorded, because another thread may use the same
+    /// stream.
     fn turn(&self, call: &'static str) -> Result<OwnGuard<'_, ()>, Refused<Error>> {
         self.turns.turn(call)
     }
@@ -176,7 +177,8 @@ impl Capture {
         });
     }
 
-    /// Notes what else captured work uses. Gives it back once the record was taken: nobody keeps it then.
+    /// Records further objects that captured work uses. Returns them if the record was already taken, because then
+    /// nothing would keep them alive.
     pub(crate) fn add_objects<I: IntoIterator<Item = Keep>>(&self, objects: I) -> Result<(), I> {
         let mut rest = self.turns.rest();
         let Some(rest) = rest.as_mut() else { return Err(objects) };
@@ -208,13 +210,14 @@ impl Capture {
         touched.map_err(|refused| stream.refused(refused, "a submission"))
     }
 
-    /// From now on its streams are given nothing. Whether this is the first to say so, and so the one who ends the capture.
+    /// Marks the capture as ended, after which its streams accept no more work. Returns whether this call was the first,
+    /// whose caller then ends the capture.
     pub(crate) fn begin_end(&self) -> bool {
         self.turns.end()
     }
 
-    /// From now on its streams are given nothing. Waits for what is just being given to them: the driver would run it, and nobody
-    /// would know. Then joins all forks to `stream`. Call it before the driver ends the capture, on a thread that does not have the turn.
+    /// Marks the capture as ended, and waits for submissions in progress, which the driver would otherwise run unnoticed. Then joins all
+    /// forks to `stream`. To be called before the driver ends the capture, on a thread that does not have the turn.
     ///
     /// Driver calls: those of [`CudaStream::join`] for each fork.
     pub(crate) fn close(&self, stream: &CudaStream) -> Result<(), Error> {
@@ -227,7 +230,8 @@ impl Capture {
         self.turns.take_record()
     }
 
-    /// The driver has ended the capture: what had to wait for that is done now. Not before, since it may break the capture.
+    /// To be called when the driver has ended the capture: makes the calls that were deferred because they could have
+    /// invalidated it.
     pub(crate) fn end(&self) {
         drop(self.take_record());
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -157,7 +157,8 @@ pub(in crate::driver) fn outside_captures<R>(context: &CudaContext, call: impl F
     call()
 }
 
-/// This thread minds no capture, until this is dropped: then it has its own mode again, also where the call in between unwinds.
+/// Puts this thread into relaxed capture mode until this is dropped, which restores the previous mode even if the call in
+/// between unwinds.
 pub(in crate::driver) struct Relaxed<'c> {
     context: &'c CudaContext,
     own: CUstreamCaptureMode,

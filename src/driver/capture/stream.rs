@@ -72,8 +72,9 @@ impl CudaStream {
     /// Another handle of this stream, which gives its work to `capture`.
     #[cfg(feature = "graph")]
     pub(crate) fn capturing(&self, capture: Arc<Capture>) -> Self {
-        // SAFETY: 1: the stream lives as long as this handle, and is of its context, or a special one; 2: it is not owned, and the result has
-        // a copy of this handle; 3: work of the result is recorded for `capture`, and nothing changes for that of this handle.
+        // SAFETY: 1: the stream lives as long as this handle, and is of its context, or a special one; 2: it is not owned, and the result
+        // has a copy of this handle; 3: work submitted through the result is recorded for `capture`; work submitted through this handle is
+        // unaffected.
         unsafe { Self::wrap_of(self.context(), self.raw(), false, Some(capture), Some(self.clone())) }
     }
 
@@ -186,7 +187,7 @@ impl CudaStream {
     }
 }
 
-/// A borrowed event cannot be part of a graph, which may run when the event is gone.
+/// A borrowed event cannot be part of a graph, which may run after the event was destroyed.
 #[cold]
 fn not_kept(call: &'static str) -> Error {
     let help = "capture into a graph of your own (`CudaGraph::capture_into`), and add the event to it as a node, which keeps it";

@@ -74,9 +74,9 @@ impl CudaContext {
         })
     }
 
-    /// Like [`call`](Self::call), for what makes something: `call` is given the place for its handle, and `own` makes an owner of the handle
-    /// where the driver has answered with success, before anything else happens. Whoever listens to spans may unwind at the end of this one:
-    /// the owner then gives back what was made.
+    /// Like [`call`](Self::call), for what makes something: `call` is given the place for its handle, and `own` makes an owner of the
+    /// handle where the driver has answered with success, before anything else happens. A `tracing` subscriber may unwind at the end of the
+    /// span: the owner then releases what was created.
     #[inline]
     pub(crate) fn make<H: Default, T>(
         &self,
@@ -95,10 +95,12 @@ impl CudaContext {
         })
     }
 
-    /// Like [`call`](Self::call), for what gives something back: also where the context cannot be made current. It may
-    /// still be current, and nothing queries it again. After a fork nothing is released: some drivers crash there.
+    /// Like [`call`](Self::call), for calls that release something: made even if the context cannot be made current,
+    /// because it may still be current, which is not queried again. After a fork nothing is released: some drivers
+    /// crash there.
     ///
-    /// Nothing unwinds, whatever a listener to spans does; so it is in the others that give something back.
+    /// Never unwinds, whatever a `tracing` subscriber does; the same is true of the other functions that release
+    /// something.
     pub(crate) fn give_back(
         &self,
         name: &'static str,
@@ -106,7 +108,8 @@ impl CudaContext {
         call: impl FnOnce(&Driver) -> CUresult,
     ) -> Result<(), Error> {
         self.enter_to_release(name)?;
-        // Whoever drops something does not know who captures: it must not break a capture of other code either.
+        // The code that drops something does not know about captures in progress, so the call must not invalidate a
+        // capture of other code either.
         let call = |driver: &Driver| {
             // Called also where the context cannot be made current, as above.
             let _ = self.still_current();
@@ -126,11 +129,11 @@ impl CudaContext {
         self.check(code, name, String::new)
     }
 
-    /// Like [`call`](Self::call), for a call that is told by a stream, an event or an address which context it is about, and so does the
-    /// same whatever is current. Only where the driver answers that it does not, the context is made current, and it is called again: a
-    /// call that was refused has done nothing.
+    /// Like [`call`](Self::call), for a call whose stream, event or address argument identifies the context, so that it does the same
+    /// regardless of the current context. Only if the driver's result says otherwise is the context made current and the call repeated:
+    /// a call that was refused has done nothing.
     ///
-    /// What [`enter`](Self::enter) finds out besides is looked at here: a fault, a host function, a fork.
+    /// The other checks of [`enter`](Self::enter) are made here: for a fault, a host function, a fork.
     #[inline]
     pub(in crate::driver) fn call_by_handle(
         &self,
@@ -159,9 +162,10 @@ impl CudaContext {
         })
     }
 
-    /// The same for what gives something back. It is called again only where nothing was current, and a driver may have wanted something:
-    /// after any other answer nobody knows what is left of it. No capture minds the calls that this is for, of this crate or of other
-    /// code: `cuStreamDestroy` and `cuEventDestroy`, as `emulator/tests/driver_truth/captures.rs` has asked a driver.
+    /// The same for calls that release something. The call is repeated only if no context was current and the driver may have required
+    /// one: after any other result it is unknown what is left of the object. The calls for which this is used, `cuStreamDestroy` and
+    /// `cuEventDestroy`, invalidate no capture of this crate or of other code, as `emulator/tests/driver_truth/captures.rs` found on a
+    /// driver.
     pub(in crate::driver) fn give_back_by_handle(
         &self,
         name: &'static str,
@@ -282,8 +286,8 @@ impl CudaContext {
         }
     }
 
-    /// Makes the context, which was current before the span, current again: whoever listens to spans may have made another one current. The
-    /// driver's answer.
+    /// Makes the context, which was current before the span began, current again, because a `tracing` subscriber may have made another one
+    /// current. Returns the driver's result.
     #[inline]
     pub(crate) fn still_current(&self) -> CUresult {
         if trace::is_heard() { self.inner.make_current() } else { CUresult::SUCCESS }
@@ -353,8 +357,9 @@ impl ContextInner {
         }
     }
 
-    /// Waits once before a fault is remembered: from then on no wait is made, and what work may use is given back. A driver's answer to a wait
-    /// says that the work is over; that to any other call says only that some of it faulted, while a copy of borrowed memory may go on.
+    /// Waits once before a fault is remembered, because after that no wait is made, and objects that work may use are released. A fault
+    /// reported by a wait means that the work has ended; a fault reported by any other call means only that some of it faulted, while a
+    /// copy of borrowed memory may still be running.
     ///
     /// Not in a forked process, which has no work.
     #[cold]
@@ -380,7 +385,7 @@ impl ContextInner {
             }
         }
         if is_pushed {
-            // SAFETY: the place outlives the call; what it takes off is the context that was pushed above.
+            // SAFETY: the output outlives the call; what it takes off is the context that was pushed above.
             let _ = unsafe { self.driver.cuCtxPopCurrent(&mut std::ptr::null_mut()) };
         }
         streams
@@ -390,7 +395,7 @@ impl ContextInner {
     /// `cuInit`.
     fn failed(&self, code: CUresult, call: &'static str, asked: String) -> Error {
         let child = process::id();
-        // In a host function nothing can be waited for: it is remembered when a call outside is told of it.
+        // A host function cannot wait: the fault is remembered when a call outside of it gets the same result.
         if code.is_sticky() && !host_call::is_running() {
             // Handles that are the last ones end when the fault is known.
             let held = self.outlast_work(call);

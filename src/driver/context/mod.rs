@@ -123,8 +123,8 @@ impl CudaContext {
         adopted.map_err(|(error, hold)| unsafe { hold.give_up(&device, raw, error) })
     }
 
-    /// A handle to a live context: the one that there is, or a new one. `hold` is what it owes at its end, also where
-    /// this fails.
+    /// A handle to a live context: an existing one, or a new one. `hold` is released when the context's last handle is
+    /// dropped, or if this fails.
     ///
     /// # Safety
     /// 1. `raw` is a live context of this driver and device, and `hold` a hold of it. One without an owner means that
@@ -238,7 +238,7 @@ impl CudaContext {
     pub(crate) fn drain(&self) -> Result<(), Error> {
         let _alone = ContextWait::begin(self, "cuCtxSynchronize")?;
         let label = || self.inner.label();
-        // SAFETY: `call` made the context current, of which the call is.
+        // SAFETY: `call` made current the context that the call waits for.
         let wait = || self.call("cuCtxSynchronize", label, |driver| unsafe { driver.cuCtxSynchronize() });
         self.settle_by(wait)
     }
@@ -311,7 +311,7 @@ impl CudaContext {
     pub(super) fn mark_green(&self) {
         // Contexts that are opened from here on find this one.
         self.inner.green_beside.store(true, Ordering::SeqCst);
-        // Copies, as what is dropped below may be the last handle, and its end may ask for the lock.
+        // Cloned: what is dropped below may be the last handle, whose drop may take the lock.
         let open: Vec<_> = Open::lock().of_device(&self.inner.device).cloned().collect();
         for context in open {
             context.green_beside.store(true, Ordering::SeqCst);
@@ -322,7 +322,7 @@ impl CudaContext {
         }
     }
 
-    /// What is told of a fault.
+    /// The state of the context after a fault.
     pub(super) fn fault(&self) -> &FaultState {
         &self.inner.fault
     }
@@ -419,7 +419,7 @@ impl Drop for ContextInner {
     fn drop(&mut self) {
         host_call::forget(std::ptr::from_ref(self).addr());
         let debt = self.debt();
-        // An error here cannot be reported, and the process goes on without the context: `close` reports.
+        // An error cannot be reported here, and the process continues without the context; `close` reports it.
         host_call::outside(move || drop(debt.pay()));
     }
 }

@@ -1,6 +1,6 @@
 //! The list of all contexts that are open: how a raw context finds its handle.
 
-#![allow(unsafe_code)] // What a context owes at its end is told here, by the duty of `adopt`.
+#![allow(unsafe_code)] // Passes to `adopt` what a context must release at its end, as its duty requires.
 
 use cuda_driver_sys::{CUcontext, Driver};
 use std::sync::atomic::Ordering;
@@ -11,14 +11,15 @@ use crate::driver::device::CudaDevice;
 use crate::driver::hold::Hold;
 use crate::error::Error;
 
-/// The open contexts: there is one `ContextInner` for a driver and raw context, so that handles of one context are copies
-/// of one `Arc`, and comparing their addresses compares contexts. Each is beside the address of its driver: who looks for a context
-/// holds those that it looks at for a moment, and those of another driver must not notice.
+/// The open contexts. There is one `ContextInner` per driver and raw context, so all handles of a context are clones of one `Arc`,
+/// and comparing addresses compares contexts. Each is stored with the address of its driver: a search upgrades the entries that it
+/// examines for a moment, which must not affect contexts of another driver.
 static OPEN: Mutex<Vec<(usize, Weak<ContextInner>)>> = Mutex::new(Vec::new());
 
 /// [`OPEN`], locked.
 ///
-/// What was looked at is dropped after the lock: it may turn out to be the last handle, and its end may run any code.
+/// Examined entries are dropped after the lock is released: one of them may be the last handle by then, and dropping it
+/// may run any code.
 pub(super) struct Open {
     list: MutexGuard<'static, Vec<(usize, Weak<ContextInner>)>>,
     seen: Vec<Arc<ContextInner>>,

@@ -42,8 +42,8 @@ static OWNERS: AtomicU64 = AtomicU64::new(0);
 /// The lowest bit below this one that `set` does not have; takes it. `None` if it has all.
 fn take_bit(set: &AtomicU64, below: u32) -> Option<u32> {
     let free = |bits: u64| Some(bits.trailing_ones()).filter(|bit| *bit < below);
-    // Acquire, and Release where bits are given back: no memory has what stood for something that is gone, and who gets the bit
-    // must see that.
+    // Acquire, paired with the Release when a bit is returned: no memory contains the bit of a stream that no longer exists,
+    // and the new owner of the bit must see that.
     let take = |bits| free(bits).map(|bit| bits | 1 << bit);
     free(set.fetch_update(Ordering::Acquire, Ordering::Relaxed, take).unwrap_or(u64::MAX))
 }
@@ -77,7 +77,7 @@ impl OwnStream {
     pub(in crate::driver) fn destroy(self, driver: &Driver) {
         // SAFETY: the context made the stream (`freeing_stream`) and nobody else destroys it: every handle of it keeps
         // a handle of the context, whose end has taken it from there, and comes here while the context lives
-        // (`Debt::end_own`). An answer could not be told to anybody.
+        // (`Debt::end_own`). An error could not be reported to anyone.
         let _ = unsafe { driver.cuStreamDestroy(self.0) };
     }
 }
@@ -96,16 +96,16 @@ impl CudaContext {
         }
     }
 
-    /// The stream that had this key is gone, or needs none.
+    /// The stream that had this key was destroyed, or needs no key.
     pub(in crate::driver) fn release_key(&self, key: u64) {
         if key != NO_KEY {
             self.work().bits.fetch_and(!key, Ordering::Release);
         }
     }
 
-    /// A stream is gone whose work may still run.
+    /// Records that a stream was destroyed whose work may still be running.
     pub(in crate::driver) fn lose_work(&self) {
-        // Release, and Acquire below: whoever waits knows that the work has been given.
+        // Release, paired with the Acquire below: a thread that waits sees that the work was submitted.
         self.work().lost.fetch_add(1, Ordering::Release);
     }
 
@@ -117,7 +117,7 @@ impl CudaContext {
         let taken: Vec<usize> = streams.iter().map(|stream| stream.taken()).collect();
         wait()?;
         streams.iter().zip(taken).for_each(|(stream, taken)| stream.settle(taken));
-        // Only now: who asks while the wait lasts must not be told that it is over.
+        // Only now: a thread that asks during the wait must not conclude that it is over.
         self.work().found.fetch_max(lost, Ordering::Relaxed);
         Ok(())
     }
@@ -126,7 +126,7 @@ impl CudaContext {
     /// gone, or another thread's, or being captured.
     pub(crate) fn busy_streams(&self) -> Option<Vec<CudaStream>> {
         let mut streams = self.fault().all_streams()?;
-        // After that: who is not in the list any more has told what it lost.
+        // After the list: a stream that is no longer in it has already recorded its lost work.
         let Work { lost, found, .. } = self.work();
         if lost.load(Ordering::Acquire) != found.load(Ordering::Relaxed) || is_captured(self) {
             return None;
@@ -146,8 +146,8 @@ impl CudaContext {
             let second = self.make(
                 "cuStreamCreateWithPriority",
                 String::new,
-                // SAFETY: `make` made the context current; the place outlives the call. A handle could not be turned into a raw stream for
-                // certain: whoever lists the streams of the context holds others for a moment.
+                // SAFETY: `make` made the context current; the output outlives the call. A `CudaStream` is not used, because it could not
+                // reliably be turned into a raw stream: a thread that lists the streams of the context holds further handles for a moment.
                 |driver, raw| unsafe {
                     driver.cuStreamCreateWithPriority(raw, StreamFlags::NON_BLOCKING.bits(), 0)
                 },

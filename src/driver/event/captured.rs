@@ -10,20 +10,20 @@ use super::AnyEvent;
 use crate::driver::stream::CudaStream;
 use crate::error::{Error, ErrorKind, RefusedInCapture};
 
-/// The number of the capture, 0 for none; above it, how many rely on it, or [`CHANGING`] while one changes it. Nobody waits for it: who
-/// comes at the wrong time is refused. One word, because a launch returns two events.
+/// The number of the capture, 0 for none; in the upper bits the number of its current users, or [`CHANGING`] while it is being changed.
+/// It is never waited for: an access at the wrong time is refused. A single word, because a launch returns two events.
 #[derive(Debug, Default)]
 pub(super) struct CapturedBy(AtomicU64);
 
-/// Captures are counted with so many bits.
+/// The bits that hold the number of the capture.
 const NUMBER: u64 = (1 << 48) - 1;
 
-/// One who relies on the number.
+/// One user that relies on the number.
 const USER: u64 = 1 << 48;
 
 const CHANGING: u64 = !NUMBER;
 
-/// Nobody knows: the call that recorded it has unwound.
+/// Unknown: the call that recorded it has unwound.
 const UNKNOWN: u64 = NUMBER;
 
 /// The capture of an event, which stays as it is while this lives.
@@ -43,7 +43,7 @@ impl Drop for Steady<'_> {
     }
 }
 
-/// A record that the driver is being told of.
+/// A recording whose driver call is in progress.
 #[derive(Debug)]
 pub(crate) struct Recording<'e> {
     event: &'e AnyEvent,
@@ -78,7 +78,7 @@ impl Drop for Changing<'_> {
 impl AnyEvent {
     /// The capture that it was last recorded in. An error for `call` while another thread changes that.
     pub(in crate::driver) fn captured_by(&self, call: &'static str) -> Result<Steady<'_>, Error> {
-        // None where it changes already, or would seem to.
+        // `None` if it is already being changed, or if the count would look like it.
         let one_more = |word: u64| word.checked_add(USER).filter(|word| word & CHANGING != CHANGING);
         let entered = self.captured_by.0.fetch_update(Ordering::Acquire, Ordering::Relaxed, one_more);
         entered.map(|_| Steady(&self.captured_by)).map_err(|_| in_use(call))

@@ -53,7 +53,7 @@ impl CudaContext {
         let _alone = ContextWait::begin(self, "cuCtxWaitEvent")?;
         let _steady = event.marks_work("cuCtxWaitEvent")?;
         // SAFETY: this context lives as long as its handle (`ContextInner::raw`), the event as long as its own (`AnyEvent::raw`); it may
-        // be of another context of the same driver, as was compared.
+        // be of another context of the same driver, as was checked.
         self.call("cuCtxWaitEvent", String::new, |driver| unsafe {
             driver.cuCtxWaitEvent(self.raw(), event.raw())
         })

@@ -67,7 +67,7 @@ impl IpcEvent {
         let opened = context.make(
             "cuIpcOpenEventHandle",
             String::new,
-            // SAFETY: `make` made the context current; the place outlives the call; the handle is 64 bytes, which the driver checks.
+            // SAFETY: `make` made the context current; the output outlives the call; the handle is 64 bytes, which the driver checks.
             |driver, raw| unsafe { driver.cuIpcOpenEventHandle(raw, raw_handle) },
             // SAFETY: 1: the event was just opened, in this context; 2: its number is in this function alone.
             |raw| unsafe { AnyEvent::wrap(context, raw, true) },

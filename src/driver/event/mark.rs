@@ -44,8 +44,8 @@ impl EventPool {
     pub(in crate::driver) fn empty(&mut self, driver: &Driver) {
         for idle in self.0.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
             // SAFETY: `give` took the event's ownership by `into_raw`, and `drain` takes it out for good: it is
-            // destroyed once, and nobody has it; its context lives until after that (`Debt::end_own`). An answer could
-            // not be told to anybody.
+            // destroyed once, and no other code has it; its context lives until after that (`Debt::end_own`). An error
+            // could not be reported to anyone.
             let _ = unsafe { driver.cuEventDestroy(idle.0) };
         }
     }
@@ -86,7 +86,7 @@ impl StreamMark {
     /// Driver call: `cuEventQuery`.
     pub(crate) fn is_done(&self) -> Result<bool, Error> {
         let Some(event) = &self.event else { return Ok(true) };
-        // Nobody asked for this call: it must not break a capture of other code either.
+        // The program did not request this call, so it must not invalidate a capture of other code either.
         let done = outside_captures(self.stream.context(), || event.query())?;
         if done {
             self.stream.settle(self.taken);
@@ -117,8 +117,8 @@ impl Drop for StreamMark {
 }
 
 impl CudaStream {
-    /// Waits until all work submitted to the stream so far is done, or a fault ended it: also where other code
-    /// captures, beside which a driver refuses to wait. Leaves panics in host functions for
+    /// Waits until all work submitted to the stream so far is done, or was ended by a fault, even while other code
+    /// captures, when a driver would refuse to wait. Leaves panics in host functions for
     /// [`synchronize`](Self::synchronize).
     ///
     /// Driver calls: `cuStreamSynchronize`, `cuThreadExchangeStreamCaptureMode` before and after.
@@ -151,7 +151,8 @@ impl CudaStream {
         self.marks().load(Ordering::Relaxed) > 0
     }
 
-    /// What tells streams apart as far as their work runs in order; of its own where the handle means several streams.
+    /// Identifies the queue in whose order the work runs; `None` for a handle that means a different stream on every
+    /// thread.
     pub(crate) fn lane(&self) -> Option<usize> {
         (!self.is_per_thread()).then(|| self.identity())
     }

@@ -86,14 +86,16 @@ flags! {
 /// ```
 #[doc(alias = "CUevent")]
 pub struct AnyEvent {
-    /// Lives as long as this value: it owns the event, itself or by `shared`, or who gave it to `from_raw` promised so, by duty 2 there.
+    /// Lives as long as this value, which owns the event, itself or through `shared`; or the caller of `from_raw` promised it, by duty 2
+    /// there.
     raw: CUevent,
     context: CudaContext,
     /// Whether this value destroys it.
     owned: AtomicBool,
     /// Its handle, if graphs share it: the last owner destroys it.
     shared: OnceLock<Arc<AnyEvent>>,
-    /// Whether this crate recorded it: the driver returns the same code for every problem with two events.
+    /// Whether this crate recorded it. Needed because the driver returns the same code for every problem with two
+    /// events.
     recorded: AtomicBool,
     /// The capture that it was last recorded in.
     captured_by: CapturedBy,
@@ -259,7 +261,7 @@ impl AnyEvent {
         context.make(
             "cuEventCreate",
             || format!("flags {flags:#x}"),
-            // SAFETY: `make` made the context current; the driver checks the flags; the place outlives the call.
+            // SAFETY: `make` made the context current; the driver checks the flags; the output outlives the call.
             |driver, raw| unsafe { driver.cuEventCreate(raw, flags) },
             // SAFETY: 1: the event was just made, in this context; 2: its number is in this function alone.
             |raw| unsafe { Self::wrap(context, raw, true) },
@@ -427,8 +429,9 @@ impl AnyEvent {
     pub(crate) fn share(&self) -> Keep {
         let owned = self.owned.load(Ordering::Relaxed);
         let share = || {
-            // SAFETY: 1: the event lives (`AnyEvent::raw`), and is of this context; 2: where it is owned, this value leaves its end to
-            // the share: `destroy` and `Drop` take that first. Where it is not, who gave it promised that it outlives graphs.
+            // SAFETY: 1: the event is live (`AnyEvent::raw`) and belongs to this context; 2: if it is owned, this value leaves
+            // destroying it to the share, which `destroy` and `Drop` take first. If it is not, the caller of `from_raw` promised that
+            // it outlives graphs.
             Arc::new(unsafe { Self::wrap(&self.context, self.raw, owned) })
         };
         self.shared.get_or_init(share).clone()
@@ -458,8 +461,8 @@ impl AnyEvent {
         // Still owned: the drop that follows passes it on.
         host_call::refuse("cuEventDestroy")?;
         *self.owned.get_mut() = false;
-        // SAFETY: this value owned the event, of which no share is left, and is no more used; the driver puts the end off until work that
-        // uses it is done.
+        // SAFETY: this value owned the event, no share of it is left, and it is not used again; the driver defers the destruction until
+        // work that uses the event is done.
         let destroy = |driver: &Driver| unsafe { driver.cuEventDestroy(self.raw) };
         self.context.give_back_by_handle("cuEventDestroy", destroy)
     }
@@ -468,17 +471,18 @@ impl AnyEvent {
 impl Drop for AnyEvent {
     fn drop(&mut self) {
         if let Some(shared) = self.shared.take() {
-            // The end of the last share is that of the event.
+            // Dropping the last share destroys the event.
             *self.owned.get_mut() = false;
             return drop(shared);
         }
         if *self.owned.get_mut() && host_call::is_running() {
             *self.owned.get_mut() = false;
-            // SAFETY: 1: this value owned the event, which lives, and is of this context; 2: it does not any more, as `owned` says now.
+            // SAFETY: 1: this value owned the event, which is live and belongs to this context; 2: it no longer does, as `owned` now
+            // says.
             let rest = unsafe { Self::wrap(&self.context, self.raw, true) };
             return host_call::outside(move || drop(rest));
         }
-        // Nobody can be told here; `close` tells.
+        // `drop` cannot report the error; `close` does.
         let _ = self.destroy();
     }
 }

@@ -121,7 +121,7 @@ impl TimingEvent {
     }
 
     fn not_ready(&self, end: &TimingEvent) -> Error {
-        // The end is what people forget to wait for; an error while asking is told by the next call.
+        // It is the end event that programs forget to wait for; an error of the query is reported by the next call.
         let event = if matches!(end.query(), Ok(true)) { START } else { END };
         ErrorKind::Event(EventError::NotReady { event }).into()
     }

@@ -73,12 +73,13 @@ pub(crate) enum LaunchBounds {
 ///
 /// [`CudaFunction`](crate::CudaFunction) is the handle that also keeps the module alive.
 pub struct Kernel {
-    /// A function of `context`, which is loaded as long as the kernel is used: who made it promised so (duty 1 of `describe`).
+    /// A function of `context`, which stays loaded as long as the kernel is used, as the caller of `describe` promised (duty
+    /// 1).
     pub(crate) raw: CUfunction,
     pub(crate) context: CudaContext,
-    /// The number of the context, [`CudaContext::owner`], at hand; no stream's if it has none.
+    /// A copy of the context's number, [`CudaContext::owner`]; a value that no stream has if the context has no number.
     pub(crate) context_number: u64,
-    /// The driver's function, at hand: that of the driver that `context` keeps.
+    /// A copy of the driver's function pointer; `context` keeps the driver loaded.
     pub(crate) launch: pfn::cuLaunchKernelEx,
     /// The last argument signature found to fit.
     pub(crate) verified: Verified,
@@ -349,8 +350,8 @@ fn required_cluster(
     Some((x, y, z))
 }
 
-/// The driver's list where it has one, with the image's types and names where those agree with it; the image's where the
-/// driver stops before its end.
+/// The driver's list if it has one, with types and names from the image if those agree with it; the image's list if the
+/// driver's ends early.
 ///
 /// # Safety
 /// 1. `raw` is a function of `context`, and loaded.
@@ -383,7 +384,8 @@ unsafe fn parameters(
         list.len() >= sizes.len() && list.iter().zip(&sizes).all(|(w, s)| w.size == *s)
     };
     Ok(match image.filter(agrees) {
-        // A driver that ends early has no other list: it says INVALID_VALUE also where it failed.
+        // A list from the driver that ends early does not mean that the kernel has fewer parameters: the driver also
+        // returns INVALID_VALUE if a query failed.
         Some(list) if list.len() > sizes.len() => Parameters::Known(list, ParameterSource::Image),
         Some(list) => Parameters::Known(list, ParameterSource::Driver),
         None if sizes.is_empty() && count.is_none() => Parameters::Unknown(format!(
@@ -416,14 +418,14 @@ unsafe fn driver_count(context: &CudaContext, raw: CUfunction, name: &str) -> Re
     context.check(code, CALL, || name.to_string()).map(|()| Some(count))
 }
 
-/// The size of each parameter, as far as the driver tells: of so many as the image has `listed`, or as are its own `count`. `None` where it
-/// answers that it is too old, though the library has the function.
+/// The size of each parameter, as far as the driver reports it: for the number of parameters that the image has `listed`, or that the
+/// driver's own `count` gives. `None` if the driver returns that it is too old although the library has the function.
 ///
-/// None past the end is asked for where one of them says how many there are: the driver's INVALID_VALUE there is an answer, but tools that
-/// watch the API take it for a mistake. Where nobody says it, an INVALID_VALUE after the first parameter is the end, though a call that
-/// failed with that code looks the same. No other call of a driver without `cuFuncGetParamCount` tells the number: the same question again,
-/// one about the next parameter, or `cuKernelGetParamInfo` would fail as well for whatever reason the first one did, unless that has passed,
-/// and each is one more answer that tools take for a mistake.
+/// If the number is known from either, no parameter past the end is queried: the driver's INVALID_VALUE would be a normal answer there, but
+/// tools that watch the API report it as a mistake. If the number is unknown, an INVALID_VALUE after the first parameter is taken as the
+/// end, although a call that failed with that code looks the same. A driver without `cuFuncGetParamCount` has no other call that gives the
+/// number: repeating the query, querying the next parameter, or `cuKernelGetParamInfo` would fail for the same reason as the first query,
+/// unless the cause was temporary, and each would be one more result that tools report as a mistake.
 ///
 /// # Safety
 /// 1. `raw` is a function of `context`, and loaded.

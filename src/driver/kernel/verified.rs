@@ -6,15 +6,16 @@ use super::{Kernel, biased};
 use crate::driver::context::CudaContext;
 use crate::driver::stream::queue::StreamQueue;
 
-/// The last argument signature found to fit a kernel, and the context of the kernel, in one word: the address of the signature, which is
-/// static, and above it the number of the context. A launch puts the word together from its own signature and the number that the
-/// stream has: the words are the same only if both are.
+/// The last argument signature found to match a kernel, and the kernel's context, in one word: the address of the signature, which is
+/// static, with the number of the context in the upper bits. A launch computes the same word from its own signature and the number in
+/// its stream; the words are equal only if both parts are.
 ///
-/// A number is that of one context as long as this is open, and of another one later. Nobody takes one for the other: kernel and stream
-/// are handles that keep their own contexts open, and the word ends with the kernel. What fits it once always does, so that it does not
-/// matter which of two threads stores its word last, or when another one sees it.
+/// A number belongs to one context as long as that context is open, and may be reused for another one later. The two cannot be
+/// confused: kernel and stream keep their contexts open, and the word is dropped with the kernel. A signature that matched once always
+/// matches, so it does not matter which of two threads stores its word last, or when another thread sees it.
 ///
-/// Stays 0, as no launch's is, for kernels with rules beyond the limits, so that their launches are all examined.
+/// Stays 0, which is no launch's word, for kernels with rules besides the limits, so that all their launches are
+/// examined.
 #[derive(Debug)]
 pub(crate) struct Verified {
     /// Of a kernel that allows all that [`USUAL_DIMS`] and [`USUAL_THREADS`] do: these are compared without being read.

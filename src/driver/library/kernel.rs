@@ -260,7 +260,7 @@ impl LibraryKernel {
         context.call(
             "cuKernelSetAttribute",
             || format!("{attribute:?} of {} to {value}", self.name),
-            // SAFETY: `library` keeps the kernel loaded; the device is the context's, of the same driver, as was compared; the driver
+            // SAFETY: `library` keeps the kernel loaded; the device is the context's, of the same driver, as was checked; the driver
             // checks the numbers.
             |driver| unsafe {
                 driver.cuKernelSetAttribute(attribute.raw(), value, self.raw, context.raw_device())
@@ -286,7 +286,7 @@ impl LibraryKernel {
         context.call(
             "cuKernelSetCacheConfig",
             || format!("{} to {config:?}", self.name),
-            // SAFETY: `library` keeps the kernel loaded; the device is the context's, of the same driver, as was compared; the driver
+            // SAFETY: `library` keeps the kernel loaded; the device is the context's, of the same driver, as was checked; the driver
             // checks the number.
             |driver| unsafe { driver.cuKernelSetCacheConfig(self.raw, config.raw(), context.raw_device()) },
         )

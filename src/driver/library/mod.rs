@@ -234,7 +234,7 @@ impl CudaLibrary {
             "cuLibraryGetModule",
             || self.origin().to_string(),
             // SAFETY: the library is loaded as long as this handle is there (`Loaded::raw`); `call` made the context, of the same driver
-            // as was compared, current; `raw` is a local, which outlives the call.
+            // as was checked, current; `raw` is a local, which outlives the call.
             |driver| unsafe { driver.cuLibraryGetModule(&mut raw, self.raw()) },
         )?;
         // SAFETY: 1: the driver has just named it as that.
@@ -290,7 +290,7 @@ impl CudaLibrary {
                 "cuLibraryGetGlobal",
                 || self.asked(name),
                 // SAFETY: the library is loaded as long as this handle is there (`Loaded::raw`); `call` made the context, of the same
-                // driver as was compared, current; the name is a `CString`, which ends in NUL; it and the outputs are locals, which
+                // driver as was checked, current; the name is a `CString`, which ends in NUL; it and the outputs are locals, which
                 // outlive the call.
                 |driver| unsafe {
                     driver.cuLibraryGetGlobal(&mut address, &mut bytes, self.raw(), c_name.as_ptr())

@@ -33,8 +33,8 @@ impl CudaContext {
     ///
     /// It synchronises with the legacy stream. A handle that moves to another thread refers to that thread's stream
     /// there; buffers distinguish the two, and wait for the context where they cannot wait for the stream. So a thread
-    /// should synchronise its stream before it ends: others then need not wait, and the stream is forgotten. It is
-    /// passed as `CU_STREAM_PER_THREAD`. No driver call.
+    /// should synchronise its stream before the thread ends: other streams then need not wait for it, and buffers no
+    /// longer remember it. The handle is `CU_STREAM_PER_THREAD`. No driver call.
     ///
     /// A [`GreenContext`](crate::device::GreenContext) has no such stream: driver 580 refuses every call that is given it
     /// with `CUDA_ERROR_INVALID_HANDLE` (400).
@@ -47,8 +47,8 @@ impl CudaContext {
     /// ```
     #[doc(alias = "CU_STREAM_PER_THREAD")]
     pub fn per_thread_stream(&self) -> CudaStream {
-        // SAFETY: 1, 2: a special handle, which is not owned and never ends; 3: only an `unsafe` call of the thread can capture its stream:
-        // what work is given to other handles meanwhile is a duty of that (`CudaStream::begin_capture`).
+        // SAFETY: 1, 2: a special handle, which is not owned and is never destroyed; 3: only an `unsafe` call on the thread can capture its
+        // stream, and what work other handles submit meanwhile is a duty of that call (`CudaStream::begin_capture`).
         unsafe { CudaStream::wrap(self, sys::CU_STREAM_PER_THREAD, false, None) }
     }
 

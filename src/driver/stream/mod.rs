@@ -57,8 +57,9 @@ pub struct CudaStream {
     inner: Arc<StreamInner>,
 }
 
-/// What all handles of a stream share. The stream lives as long as this: it is one of the driver's special ones, which never end; or this
-/// owns it, and destroys it at its own end; or `_of` has it; or who gave it to `from_raw` promised so, by duty 2 there.
+/// What all handles of a stream share. The stream lives as long as this value: it is one of the driver's special streams, which are never
+/// destroyed; or this value owns it and destroys it when dropped; or `_of` owns it; or the caller of `from_raw` promised it, by duty 2
+/// there.
 pub(super) struct StreamInner {
     context: CudaContext,
     owned: bool,
@@ -66,21 +67,21 @@ pub(super) struct StreamInner {
     serial: u64,
     /// The capture to which this handle submits work. Other handles of the same stream have their own.
     capture: InCapture,
-    /// The handle that this one was made of, where that has the stream.
+    /// The handle that this one was made from, if that one owns the stream.
     _of: Option<CudaStream>,
     queue: StreamQueue,
     /// The number of submissions that the host has seen finished.
     settled: AtomicUsize,
-    /// Marks in it that have not been dropped.
+    /// The number of marks in the stream that have not been dropped.
     #[cfg(feature = "async")]
     marks: std::sync::atomic::AtomicUsize,
     /// Recorded where another stream must wait for this one. A wait means the record before it, or a later one of the same
-    /// stream, so one event serves all. Not used where the handle means another stream on every thread.
+    /// stream, so one event serves all. Not used for a handle that means a different stream on every thread.
     mark: OnceLock<CudaEvent>,
 }
 
-// SAFETY: a CUstream may be used from every thread: of what a driver makes, its documents except graphs alone ("Graph
-// object thread safety"). The rest is Send and Sync.
+// SAFETY: any thread may use a CUstream: of the driver's objects, its documentation excludes only graphs from this
+// ("Graph object thread safety"). The rest is Send and Sync.
 unsafe impl Send for StreamInner {}
 // SAFETY: as above; what is changed after construction is atomic, behind a lock, or in a `OnceLock`.
 unsafe impl Sync for StreamInner {}
@@ -119,10 +120,10 @@ impl CudaStream {
         context.make(
             "cuStreamCreateWithPriority",
             asked,
-            // SAFETY: `make` made the context current; the driver checks flags and priority; the place outlives the call.
+            // SAFETY: `make` made the context current; the driver checks flags and priority; `raw` outlives the call.
             |driver, raw| unsafe { driver.cuStreamCreateWithPriority(raw, flags.bits(), priority) },
-            // SAFETY: 1: the stream was just made, in this context; 2: its number is in this function alone; 3: so nobody captures it,
-            // unless for `capture`.
+            // SAFETY: 1: the stream was just created, in this context; 2: no other code has its handle; 3: so it is not captured,
+            // except for `capture`.
             |raw| unsafe { Self::wrap(context, raw, true, capture) },
         )
     }
@@ -133,7 +134,8 @@ impl CudaStream {
     }
 
     pub(super) fn legacy(context: &CudaContext) -> Self {
-        // SAFETY: 1, 2: a special handle, which is not owned and never ends; 3: the driver does not capture that stream.
+        // SAFETY: 1, 2: a special handle, which is not owned and is never destroyed; 3: the driver does not capture that
+        // stream.
         unsafe { Self::wrap(context, sys::CU_STREAM_LEGACY, false, None) }
     }
 
@@ -143,13 +145,13 @@ impl CudaStream {
     /// 1. `raw` is a live stream of `context`'s context, or, if it is not `owned`, one of the driver's special handles.
     /// 2. If it is `owned`, nothing else destroys it. Otherwise it lives as duty 2 of [`CudaStream::from_raw`] says, or is a special
     ///    handle.
-    /// 3. If it is captured, then for `capture`, or as duty 3 of [`CudaStream::from_raw`] says.
+    /// 3. If it is being captured, the capture is `capture`, or duty 3 of [`CudaStream::from_raw`] is upheld.
     pub(super) unsafe fn wrap(context: &CudaContext, raw: CUstream, owned: bool, capture: InCapture) -> Self {
         // SAFETY: 1-3: the caller's duties 1 to 3.
         unsafe { Self::wrap_of(context, raw, owned, capture, None) }
     }
 
-    /// The same for a stream that `of` has.
+    /// The same for a stream that `of` owns.
     ///
     /// # Safety
     /// 1. As duty 1 of [`CudaStream::wrap`].
@@ -163,7 +165,7 @@ impl CudaStream {
         of: Option<CudaStream>,
     ) -> Self {
         let serial = if owned { SERIAL.fetch_add(1, Ordering::Relaxed) } else { 0 };
-        // A capture keeps what its launches use, which takes longer.
+        // In a capture every launch takes the cold path, which records what the launch uses.
         let warm = if capture.is_some() { 0 } else { context.owner() };
         let inner = Arc::new(StreamInner {
             context: context.clone(),
@@ -186,7 +188,8 @@ impl CudaStream {
         });
         inner.context.fault().watch(Arc::downgrade(&inner));
         let stream = Self { inner };
-        // After the line above: who marks the context then finds the stream there, or has marked it before.
+        // After the line above: a thread that marks the context either finds the stream in the list, or has marked the
+        // context before this check.
         if context.is_green_beside() {
             stream.needs_its_context();
         }
@@ -202,7 +205,8 @@ impl CudaStream {
     /// # let ctx = CudaContext::new(0)?;
     /// # let stream = ctx.new_stream()?;
     /// let raw = stream.raw(); // or the stream of another library
-    /// // SAFETY: 1: `raw` is of `stream`, which is of `ctx`; 2: `stream` lives longer, and is given no work; 3: nobody captures it.
+    /// // SAFETY: 1: `raw` is the handle of `stream`, a stream of `ctx`; 2: `stream` lives longer, and gets no work; 3: nothing
+    /// // captures it.
     /// let borrowed = unsafe { CudaStream::from_raw(&ctx, raw) };
     /// borrowed.synchronize()?;
     /// # Ok::<(), cuda_launch::Error>(())
@@ -210,8 +214,8 @@ impl CudaStream {
     ///
     /// # Safety
     /// 1. `raw` is a live stream of `context`'s context, or one of the driver's special handles.
-    /// 2. It outlives every clone of the result, all work submitted to it through them, and the buffers that this work
-    ///    uses: these remember the stream.
+    /// 2. It outlives every clone of the result, all work submitted through them, and the buffers that this work uses,
+    ///    which remember the stream.
     /// 3. If other code or another handle captures it, work submitted to it here in the meantime uses only what lives as
     ///    long as the graph and whatever is instantiated from it, nothing relies on that work being done before the graph
     ///    is launched, and no other thread uses the capture while one uses the result.
@@ -247,7 +251,7 @@ impl CudaStream {
     /// ```
     ///
     /// # Errors
-    /// The handle itself, if it is not the last one: buffers that the stream used last hold others.
+    /// Returns the handle if it is not the last one: a buffer that the stream accessed last also holds a handle.
     pub fn into_raw(self) -> Result<CUstream, Self> {
         let mut inner = Arc::try_unwrap(self.inner).map_err(|inner| Self { inner })?;
         inner.owned = false;
@@ -293,14 +297,14 @@ impl CudaStream {
         Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.destroy())
     }
 
-    /// What distinguishes this stream from all others, as long as a handle lives.
+    /// A value that no other stream has, as long as a handle of this one lives.
     #[inline(always)]
     pub(crate) fn identity(&self) -> usize {
         Arc::as_ptr(&self.inner).addr()
     }
 
-    /// Its key in the memory of its context; takes a free bit, if there is one. None for a handle that means another
-    /// stream on every thread, or a capture.
+    /// Its key in the memory of its context; takes a free bit if there is one. A handle that means a different stream
+    /// on every thread gets none, and neither does a handle that captures.
     pub(super) fn claim_key(&self) -> u64 {
         let key = &self.queue().key;
         if self.queue().key() == NO_KEY && !self.is_per_thread() && self.inner.capture.is_none() {
@@ -313,27 +317,29 @@ impl CudaStream {
         self.queue().key()
     }
 
-    /// What it is given.
+    /// Its queue of submissions.
     #[inline(always)]
     pub(crate) fn queue(&self) -> &StreamQueue {
         &self.inner.queue
     }
 
-    /// How many submissions the driver has taken so far: to be given to [`settle`](Self::settle) when the host has waited.
+    /// The number of submissions that the driver has accepted so far, to be passed to [`settle`](Self::settle) after the
+    /// host has waited.
     pub(super) fn taken(&self) -> usize {
         self.inner.taken()
     }
 
-    /// The host has seen the end of so many submissions, as far as they run on the stream that the handle means on this thread.
+    /// Records that the host has seen the end of the first `taken` submissions, as far as they run on the stream that the
+    /// handle means on this thread.
     pub(super) fn settle(&self, taken: usize) {
         match self.is_per_thread() {
-            // A wait for this thread's stream tells nothing of those of other threads.
+            // A wait for this thread's stream says nothing about those of other threads.
             true => self.inner.queue.launches.settle(taken, self.inner.announced()),
             false => self.inner.settle(taken),
         }
     }
 
-    /// Whether the host has not seen the end of all that it was given, on any thread.
+    /// Whether some work submitted to it, on any thread, has not been seen to end by the host.
     pub(super) fn is_unsettled(&self) -> bool {
         self.inner.is_unsettled()
     }
@@ -343,21 +349,22 @@ impl CudaStream {
         self.inner.serial
     }
 
-    /// Whether the handle names a stream, whatever context is current; those of the default streams name one of that.
+    /// Whether the handle identifies its stream regardless of the current context; the handles of the default streams
+    /// mean a stream of the current context.
     #[inline]
     pub(crate) fn is_explicit(&self) -> bool {
         let raw = self.inner.queue.handle.raw;
         !raw.is_null() && raw != sys::CU_STREAM_LEGACY && raw != sys::CU_STREAM_PER_THREAD
     }
 
-    /// From now on a launch on it makes its context current first, if that is what tells the driver which stream is meant.
+    /// From now on a launch on it makes its context current first, if the driver needs that to know which stream is meant.
     pub(super) fn needs_its_context(&self) {
         if !self.is_explicit() {
             self.inner.queue.warm.store(0, Ordering::Relaxed);
         }
     }
 
-    /// A call that is told by this handle which context it is about.
+    /// Makes a driver call that takes this handle, which identifies the context.
     #[inline]
     pub(crate) fn call(
         &self,
@@ -371,7 +378,7 @@ impl CudaStream {
         }
     }
 
-    /// The same for what makes something, as [`CudaContext::make`] does.
+    /// The same for a call that creates an object, like [`CudaContext::make`].
     #[inline]
     pub(crate) fn make<H: Default, T>(
         &self,
@@ -386,7 +393,7 @@ impl CudaStream {
         }
     }
 
-    /// The same for memory that is freed in its order.
+    /// The same for freeing memory in stream order.
     pub(crate) fn free(
         &self,
         name: &'static str,
@@ -428,19 +435,20 @@ impl CudaStream {
         return None;
     }
 
-    /// Lets go of the handle. If it was the last one, what is to be dropped.
+    /// Releases the handle. If it was the last one, returns the value to be dropped.
     #[cfg(feature = "async")]
     pub(super) fn into_last(self) -> Option<Box<dyn std::any::Any + Send>> {
         Arc::into_inner(self.inner).map(|inner| Box::new(inner) as _)
     }
 
-    /// How many marks there are in it.
+    /// The number of live marks in it.
     #[cfg(feature = "async")]
     pub(in crate::driver) fn marks(&self) -> &std::sync::atomic::AtomicUsize {
         &self.inner.marks
     }
 
-    /// An error if this handle captures: for what would end the capture, or cannot wait for the graph.
+    /// An error if this handle captures, for calls that would invalidate the capture or that cannot be deferred until
+    /// the graph runs.
     pub(crate) fn refuse_in_capture(&self, call: &'static str) -> Result<(), Error> {
         if self.inner.capture.is_none() {
             return Ok(());
@@ -450,7 +458,7 @@ impl CudaStream {
         Err(ErrorKind::RefusedInCapture(RefusedInCapture { call, help }).into())
     }
 
-    /// An error unless `what`, of context `context`, may meet this stream in one call.
+    /// An error unless `what`, which belongs to `context`, may be used together with this stream in one call.
     #[inline]
     pub(crate) fn same_context(&self, context: &CudaContext, what: &str) -> Result<(), Error> {
         self.context().same_context(context, what, "the stream")
@@ -466,14 +474,15 @@ impl StreamInner {
         self.queue.submissions.announced()
     }
 
-    /// Not those that are announced only: a wait that begins now may end before the driver takes them.
+    /// Without those that are only announced: a wait that begins now may end before the driver accepts them.
     pub(super) fn taken(&self) -> usize {
         self.queue.submissions.finished()
     }
 
     pub(super) fn settle(&self, taken: usize) {
         self.queue.launches.settle(taken, self.announced());
-        // Release, and Acquire below: who sees it gives its work after the wait that found it out.
+        // Release, paired with the Acquire below: a thread that sees this value submits its work after the wait that
+        // established it.
         self.settled.fetch_max(taken, Ordering::Release);
     }
 
@@ -481,7 +490,7 @@ impl StreamInner {
         self.settled.load(Ordering::Acquire)
     }
 
-    /// Whether the host has not seen the end of all that it was given.
+    /// Whether some work submitted to it has not been seen to end by the host.
     pub(super) fn is_unsettled(&self) -> bool {
         self.capture.is_none() && self.announced() > self.settled()
     }
@@ -495,12 +504,12 @@ impl StreamInner {
         if !self.owned {
             return Ok(());
         }
-        // Still owned: the drop that follows passes it on.
+        // Still owned: the drop that follows defers it.
         host_call::refuse("cuStreamDestroy")?;
         self.owned = false;
-        // SAFETY: `owned` was true, and is false from now on: this crate made the stream, or took it over by `from_raw_owned`, and
-        // destroys it once. No handle is left, as this is the end of the value that they share; work that was given to it still runs, as
-        // the driver has it.
+        // SAFETY: `owned` was true and is false from now on: this crate created the stream, or took it over by `from_raw_owned`, and
+        // destroys it once. No handle is left, because the value that they share is being dropped; the driver completes work that was
+        // submitted to it.
         let destroy = |driver: &Driver| unsafe { driver.cuStreamDestroy(self.queue.handle.raw) };
         self.context.give_back_by_handle("cuStreamDestroy", destroy)
     }
@@ -515,12 +524,12 @@ impl Drop for StreamInner {
         self.context.fault().unwatch();
         if self.owned && host_call::is_running() {
             self.owned = false;
-            // SAFETY: 1: this value owned the stream, which lives, and is of this context; 2: it does not any more, as `owned` says now,
-            // and no handle of it is left; 3: so that it is given no work.
+            // SAFETY: 1: this value owned the stream, which is live and belongs to this context; 2: it no longer does, as `owned` now
+            // says, and no handle is left; 3: so no work is submitted to it.
             let rest = unsafe { CudaStream::wrap(&self.context, self.queue.handle.raw, true, None) };
             return host_call::outside(move || drop(rest));
         }
-        // Nobody can be told here; `close` tells.
+        // `drop` cannot report the error; `close` does.
         let _ = self.destroy();
     }
 }

@@ -1,4 +1,4 @@
-//! How a call waits for what other threads are about to give to the driver, and holds others back meanwhile.
+//! How a call waits for work that other threads are about to submit, and holds back new submissions meanwhile.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::LazyLock;
@@ -13,29 +13,29 @@ use crate::error::{Error, ErrorKind, StalledSubmission};
 use crate::trace;
 
 thread_local! {
-    /// The identity of the stream that this thread is giving a graph to.
+    /// The identity of the stream to which this thread is submitting a graph.
     static LAUNCH: Cell<Option<usize>> = const { Cell::new(None) };
 
-    /// Those of the streams that other code is giving work to on this thread.
+    /// The identities of the streams to which other code is submitting work on this thread (`submit_with`).
     static FOREIGN: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-/// How long somebody waits for what another thread is about to give to the driver. A call takes microseconds, but longer where the stream
-/// is full, or the thread does not run.
+/// How long a call waits for work that another thread is about to submit. A driver call takes microseconds, but longer if the stream's
+/// queue is full or the thread is not scheduled.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Within that time it nearly always comes. If not, other threads may share the stream and never pause.
+/// The work is nearly always submitted within this time. If not, other threads may share the stream and never pause.
 const SOON: Duration = Duration::from_millis(1);
 
-/// No call is held back longer at a time, unless this is less than a 32nd of the time before it: calls may take long where the stream is
-/// full. What does not come within it may be stuck, and the others must not be stuck with it: of the 30 seconds they lose little more
-/// than one, however many wait.
+/// The longest time for which submissions are held back at once, or a 32nd of the time waited so far if that is longer: calls may take
+/// long if the stream's queue is full. Work that is not submitted within that time may be stuck, and other threads must not be stuck
+/// with it: of the 30 seconds they lose little more than one, however many threads wait.
 const LONGEST_HOLD: Duration = Duration::from_millis(64);
 
-/// What all that hold others back have in common: they do so at the same time.
+/// A clock common to all threads that hold others back, so that they do so at the same times.
 static CLOCK: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// The same for a listener of a call: it may be the call of this very thread.
+/// The same inside a `tracing` subscriber or log callback, which may be waiting for a call of its own thread.
 const LISTENER: Duration = Duration::from_millis(50);
 
 /// Streams to which new submissions are held back until this is dropped.
@@ -60,18 +60,18 @@ impl Drop for Hold {
     }
 }
 
-/// What holds submissions back, and the streams that they are given to.
+/// The function that holds submissions back, and the streams on which to do so.
 pub(super) struct Others<'a>(
     pub(super) fn(&StreamQueue) -> EndOfHold,
     pub(super) &'a dyn Fn() -> Vec<CudaStream>,
 );
 
-/// A call that waits for what other threads are about to give to the driver.
+/// A call that waits for work that other threads are about to submit.
 pub(crate) struct Patience {
     call: &'static str,
-    /// When it was first not so.
+    /// When the condition was first found false.
     begin: OnceCell<Instant>,
-    /// Until what was waited for is not only so, but made use of.
+    /// Kept until the caller has made use of the condition, not only seen it.
     hold: RefCell<Option<Hold>>,
 }
 
@@ -80,16 +80,18 @@ impl Patience {
         Self { call, begin: OnceCell::new(), hold: RefCell::default() }
     }
 
-    /// Waits until `is_so`, which new submissions of `others` may keep from being seen.
+    /// Waits until `is_so` returns true, which a steady flow of new submissions to `others` may prevent from being
+    /// observed.
     ///
-    /// Those that were held back before stay so: each of two streams that never pause would make use of the time of the other.
+    /// Streams that were already held back remain so; otherwise two streams that never pause would take turns in preventing
+    /// it.
     #[cold]
     pub(super) fn until(&self, is_so: &dyn Fn() -> bool, others: &Others<'_>) -> Result<(), Error> {
         let Others(begin, streams) = *others;
         let mut are_held = false;
         let limit = if trace::is_listening() { LISTENER } else { PATIENCE };
         while !is_so() {
-            // What is waited for may wait for the stream of this very function.
+            // The awaited work may itself wait for the stream that runs this host function.
             host_call::refuse(self.call)?;
             let waited = self.begin.get_or_init(Instant::now).elapsed();
             if waited < SOON {
@@ -114,8 +116,8 @@ impl Patience {
         Ok(())
     }
 
-    /// Waits until all that was found on its way is submitted, for the launch of a graph, which is then to look again before this is
-    /// dropped: new ones may be held back.
+    /// Waits until all work that was found announced is submitted, for the launch of a graph, which must then check again before
+    /// this is dropped: new submissions may be held back until then.
     pub(crate) fn until_submitted(&self, others: &StreamWaits) -> Result<(), Error> {
         let is_own = |stream| LAUNCH.get() == Some(stream) || SubmittingElsewhere::any(|own| own == stream);
         if others.unsubmitted().any(|(earlier, _)| is_own(earlier.stream.identity())) {
@@ -126,11 +128,11 @@ impl Patience {
     }
 }
 
-/// Whether others are held back after this time: for half a millisecond in the second one, for one in the third and the fourth, for two in
-/// the next four, ... In between those go on that are held back on their way to what is waited for, and what takes long has a longer time
-/// the next time, up to [`LONGEST_HOLD`]. Which part of these times it is says the clock.
+/// Whether others are held back after waiting for this long: for half a millisecond of the second millisecond, for one of the third and
+/// fourth, for two of the next four, and so on. In between, held-back submissions that the awaited work depends on can proceed; and work
+/// that takes long is given more time in the next round, up to [`LONGEST_HOLD`]. `clock` determines which part of each period is the hold.
 fn is_time_to_hold(waited: Duration, clock: Duration) -> bool {
-    // In 64 bits, which are enough for 584 years: no other part of a program divides by 128.
+    // In 64 bits, which last for 584 years; a 128-bit division would link code that nothing else in a program needs.
     let nanos = |time: Duration| time.as_nanos() as u64;
     let soons = nanos(waited) / nanos(SOON);
     soons.checked_ilog2().is_some_and(|log| {
@@ -140,9 +142,9 @@ fn is_time_to_hold(waited: Duration, clock: Duration) -> bool {
     })
 }
 
-/// Whether submissions of this thread may be held back: not in the middle of another one, for which whoever holds them back may wait, or
-/// which this thread holds others back for, and so not by a listener of a call; and not in a host function, where they are refused, and
-/// others wait for it.
+/// Whether submissions of this thread may be held back. Not in the middle of another submission, which the holder may be waiting for, or
+/// for which this thread itself holds others back; so not in a `tracing` subscriber or log callback either. And not in a host function,
+/// where submissions are refused anyway and which others wait for.
 pub(super) fn may_be_held_back() -> bool {
     !host_call::is_running()
         && !trace::is_listening()
@@ -151,7 +153,7 @@ pub(super) fn may_be_held_back() -> bool {
         && !SubmittingElsewhere::any(|_| true)
 }
 
-/// A launch of a graph that this thread is giving to a stream; over when this is dropped.
+/// Exists while this thread submits a graph to a stream.
 pub(crate) struct Launching(Option<usize>);
 
 impl Launching {
@@ -159,7 +161,7 @@ impl Launching {
         Self(LAUNCH.replace(Some(stream.identity())))
     }
 
-    /// Whether this thread is giving a graph to this stream.
+    /// Whether this thread is submitting a graph to this stream.
     pub(super) fn is_to(stream: &CudaStream) -> bool {
         LAUNCH.get() == Some(stream.identity())
     }
@@ -171,7 +173,7 @@ impl Drop for Launching {
     }
 }
 
-/// A stream that other code is giving work to on this thread, and may do anything meanwhile; over when this is dropped.
+/// Exists while other code, which may do anything, submits work to a stream on this thread.
 pub(crate) struct SubmittingElsewhere(usize);
 
 impl SubmittingElsewhere {
@@ -180,12 +182,13 @@ impl SubmittingElsewhere {
         Self(stream.identity())
     }
 
-    /// Whether this thread does so with one that is so.
+    /// Whether one of these streams satisfies the condition.
     fn any(is_so: impl Fn(usize) -> bool) -> bool {
         FOREIGN.try_with(|own| own.borrow().iter().any(|stream| is_so(*stream))).unwrap_or(false)
     }
 
-    /// At the end of the thread nobody knows: a launch of a graph that would wait for its own thread gives up later.
+    /// Does nothing while the thread's locals are being destroyed: a graph launch that would wait for its own thread
+    /// then fails only after the timeout.
     fn change(change: impl FnOnce(&mut Vec<usize>)) {
         let _ = FOREIGN.try_with(|own| change(&mut own.borrow_mut()));
     }

@@ -13,19 +13,20 @@ use crate::ordering::Submissions;
 #[derive(Debug)]
 pub(crate) struct StreamQueue {
     pub(crate) handle: Unattributed,
-    /// What [`StreamQueue::warm`] says: the number of the context, or 0 where every launch takes the longer way.
+    /// See [`StreamQueue::warm`]: the number of the context, or 0 if every launch takes the cold path.
     pub(super) warm: AtomicU64,
-    /// What stands for it in the memory of its context; [`NO_KEY`] before it accessed any.
+    /// Its key in the memory of its context; [`NO_KEY`] before its first access.
     pub(super) key: AtomicU64,
-    /// How much it is given, and how much of that the driver has taken.
+    /// The submissions that were announced, and those that have finished.
     pub(crate) submissions: Apart<Submissions>,
-    /// Those of them that launch graphs.
+    /// The submissions among them that launch graphs.
     pub(crate) graphs: Submissions,
-    /// What may be blamed for a fault.
+    /// The launches that may have caused a fault.
     pub(crate) launches: Launches,
 }
 
-/// A stream as it stands in the configuration of a launch without attributes, which takes both at once.
+/// The stream and attribute fields of the configuration of a launch without attributes, laid out as there, so that both
+/// are copied at once.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Unattributed {
@@ -34,7 +35,7 @@ pub(crate) struct Unattributed {
     pub(crate) attributes: *mut CUlaunchAttribute,
 }
 
-/// In a separate cache line, that nothing beside it is written in.
+/// In a cache line of its own, to avoid false sharing.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Apart<T>(T);
@@ -48,18 +49,19 @@ impl<T> Deref for Apart<T> {
     }
 }
 
-/// Added to [`StreamQueue::warm`]'s word for a hold, and taken off at its end: below the number of a context, and above addresses.
+/// Added to the word of [`StreamQueue::warm`] when a hold begins, and subtracted when it ends: a bit below the number of the
+/// context and above addresses.
 const HELD: u64 = 1 << 48;
 
-/// The bits in between, which are 0 in the word of each kernel. No more is added than they have room for, so that the sum never has another
-/// context's number above. Nor has it one if a default stream's word becomes 0 meanwhile: it is then less than a number, or all bits above
-/// are set by what is taken off, of which a number has half.
+/// The bits between address and context number, which are 0 in every kernel's word. No more holds are added than these bits can count, so
+/// the sum never carries into the number of another context. The same is true if a default stream's word is set to 0 during a hold: the
+/// word is then below every number, or, after the subtraction, has all upper bits set, of which a number has half.
 const ALL_HELD: u64 = 0xf * HELD;
 
 /// What ends a hold.
 pub(super) type EndOfHold = fn(&StreamQueue);
 
-/// Parts of a submission that have numbers of their own: see [`StreamQueue::announce_parts`].
+/// Parts of a submission, each with a number of its own: see [`StreamQueue::announce_parts`].
 pub(crate) struct Parts<'q> {
     queue: &'q StreamQueue,
     first: usize,
@@ -67,22 +69,23 @@ pub(crate) struct Parts<'q> {
 }
 
 impl StreamQueue {
-    /// The number of the context of which kernels may be launched on it whatever context is current; anything else if there is none.
+    /// The number of the context whose kernels may be launched on this stream regardless of the current context; a value that is no
+    /// context's number if there is none.
     ///
-    /// Relaxed: what takes it away happens where a green context is made, and only a thread that has been handed that context can
-    /// have it current.
+    /// Relaxed: it is revoked when a green context is created, and only a thread that has received that context can have it
+    /// current.
     #[inline(always)]
     pub(crate) fn warm(&self) -> u64 {
         self.warm.load(Ordering::Relaxed)
     }
 
-    /// Whether this kernel may be launched on it whatever context is current.
+    /// Whether this kernel may be launched on it regardless of the current context.
     #[inline(always)]
     pub(crate) fn is_warm_for(&self, kernel: &Kernel) -> bool {
         self.warm() == kernel.context_number
     }
 
-    /// Announces a submission that launches this kernel; its number. It is to be finished.
+    /// Announces a submission that launches this kernel and returns its number. The caller must finish it.
     #[inline(always)]
     pub(crate) fn announce(&self, kernel: u32) -> usize {
         let number = self.submissions.announce();
@@ -90,13 +93,13 @@ impl StreamQueue {
         number
     }
 
-    /// Announces so many that are part of one that this thread has announced, and has not given to the driver yet. They finish when
-    /// this is dropped: after that.
+    /// Announces `count` parts of a submission that this thread has announced and not yet submitted. They finish when the result is
+    /// dropped, which must be after that.
     pub(crate) fn announce_parts(&self, count: usize) -> Parts<'_> {
         Parts { queue: self, first: self.submissions.announce_parts(count), count }
     }
 
-    /// The same of one that launches nothing so far, and can be held back.
+    /// The same for a submission that launches no kernel so far, and can be held back.
     #[inline(always)]
     pub(crate) fn announce_in_turn(&self) -> usize {
         let number = self.submissions.announce_in_turn(|withdrawn| self.withdraw(withdrawn));
@@ -104,20 +107,22 @@ impl StreamQueue {
         number
     }
 
-    /// The same of one that was announced by this number, and has looked at nothing that still counts.
+    /// The same for a submission that was announced with this number, and will read again whatever state it has read so
+    /// far.
     pub(crate) fn in_turn(&self, number: usize) -> usize {
         self.launches.note(number, NO_KERNEL);
         self.submissions.in_turn(number, |withdrawn| self.withdraw(withdrawn))
     }
 
-    /// Waits as long as one that is announced now would be held back.
+    /// Waits as long as a submission that is announced now would be held back.
     pub(crate) fn wait_turn(&self) {
         if may_be_held_back() {
             self.submissions.wait_turn();
         }
     }
 
-    /// Whether a submission of this thread is held back; then what was announced by this number launches nothing.
+    /// Whether a submission of this thread may be held back; if so, records that the one with this number launches no
+    /// kernel.
     fn withdraw(&self, number: usize) -> bool {
         let is_held = may_be_held_back();
         if is_held {
@@ -126,7 +131,7 @@ impl StreamQueue {
         is_held
     }
 
-    /// Holds submissions back, also those that were warm.
+    /// Holds submissions back, warm launches included.
     #[must_use]
     pub(super) fn hold(&self) -> EndOfHold {
         self.submissions.hold(|number| self.launches.note(number, NO_KERNEL));
@@ -140,7 +145,7 @@ impl StreamQueue {
         }
     }
 
-    /// Holds launches of graphs back.
+    /// Holds back launches of graphs.
     #[must_use]
     pub(super) fn hold_graphs(&self) -> EndOfHold {
         self.graphs.hold(|_| ());
@@ -150,7 +155,7 @@ impl StreamQueue {
     /// The key of the stream in the memory of its context.
     #[inline(always)]
     pub(crate) fn key(&self) -> u64 {
-        // Acquire: what had this bit before is gone.
+        // Acquire: the stream that had this bit before has released it.
         self.key.load(Ordering::Acquire)
     }
 }
@@ -161,7 +166,7 @@ impl Parts<'_> {
         (0..self.count).map(move |at| first.wrapping_add(at))
     }
 
-    /// They launch nothing after all.
+    /// Records that they launch no kernel after all.
     pub(crate) fn refused(&self) {
         self.numbers().for_each(|number| self.queue.launches.note(number, NO_KERNEL));
     }

@@ -34,7 +34,8 @@ impl CudaStream {
         host_call::raise_of_stream(self)
     }
 
-    /// Waits as [`synchronize`](Self::synchronize), and leaves panics in host functions for the next one to tell.
+    /// Waits like [`synchronize`](Self::synchronize), but leaves panics of host functions to be reported by the next
+    /// call.
     pub(crate) fn drain(&self) -> Result<(), Error> {
         self.refuse_in_capture("cuStreamSynchronize")?;
         let (taken, own) = (self.taken(), OwnWait::begin(self));
@@ -49,31 +50,31 @@ impl CudaStream {
         Ok(())
     }
 
-    /// Waits without a span, by asking again and again where the driver refuses to wait, and for all of the context where it refuses
-    /// that, too: for what is borrowed no longer. Whether the work is done, or a fault ended it.
+    /// Waits without a span, for work whose borrow is about to end: polls if the driver refuses to wait, and waits for the whole
+    /// context if it refuses that, too. Returns whether the work is done or was ended by a fault.
     pub(crate) fn wait_untraced(&self) -> bool {
         let driver = self.context().driver();
         match self.context().bind() {
             // The fault has ended all work.
             Err(error) if error.is_sticky() => return true,
-            // The default streams are those of what is current.
+            // A default stream is that of the current context.
             Err(_) if !self.is_explicit() => return false,
             _ => {}
         }
         let is_over = |code: CUresult| code == CUresult::SUCCESS || code.is_sticky();
         outside_captures(self.context(), || {
             // SAFETY: the stream lives as long as this handle (`StreamInner`); a default one is that of the context
-            // that `bind` made current, or, where that failed, of another, for which a wait or a question does no harm.
+            // that `bind` made current, or, if that failed, of another one, for which waiting or querying is harmless.
             is_over(unsafe { driver.cuStreamSynchronize(self.raw()) })
                 || loop {
-                    // SAFETY: as for the first call.
+                    // SAFETY: as for `cuStreamSynchronize` above.
                     match unsafe { driver.cuStreamQuery(self.raw()) } {
                         CUresult::CUDA_ERROR_NOT_READY => std::thread::sleep(Duration::from_micros(100)),
                         code => break is_over(code),
                     }
                 }
                 || ContextWait::begin(self.context(), "cuCtxSynchronize").is_ok_and(|_wait| {
-                    // SAFETY: `bind` has just made the context current, of which the call is.
+                    // SAFETY: `bind` has just made current the context that the call waits for.
                     self.context().bind().is_ok() && is_over(unsafe { driver.cuCtxSynchronize() })
                 })
         })
@@ -105,13 +106,14 @@ impl CudaStream {
         Ok(done)
     }
 
-    /// Asks as [`query`](Self::query), and leaves panics in host functions for the next one to tell.
+    /// Queries like [`query`](Self::query), but leaves panics of host functions to be reported by the next call.
     pub(in crate::driver) fn is_done(&self) -> Result<bool, Error> {
         self.refuse_in_capture("cuStreamQuery")?;
         if !self.is_explicit() {
             self.context().enter("cuStreamQuery")?;
         }
-        // SAFETY: the stream lives as long as this handle (`StreamInner`); a special one is of the context that `enter` made current.
+        // SAFETY: the stream lives as long as this handle (`StreamInner`); a default one is that of the context that `enter` made
+        // current.
         let ask = |driver: &Driver| unsafe { driver.cuStreamQuery(self.raw()) };
         match self.context().ask_by_handle("cuStreamQuery", ask)? {
             CUresult::CUDA_ERROR_NOT_READY => Ok(false),

@@ -1,4 +1,4 @@
-//! A stream as recorded by the memory that it accessed.
+//! Streams as memory records them in its lists of accesses.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -14,26 +14,27 @@ use crate::driver::host_call;
 use crate::error::Error;
 use crate::ordering::{Accesses, Queue, Submissions, Waits};
 
-/// A stream, kept alive: its work is what others wait for.
+/// A stream that accessed memory, kept alive because others may have to wait for it.
 #[derive(Clone, Debug)]
 pub(crate) struct ThreadStream {
     pub(super) stream: CudaStream,
-    /// Whose stream it is, if the handle means a different stream on every thread.
+    /// The stream of the thread that made the access, if the handle means a different stream on every thread.
     own: Option<Arc<OwnStream>>,
 }
 
-/// What a handle that means a different stream on every thread means on one of them.
+/// The stream that a per-thread handle means on one thread.
 #[derive(Debug)]
 struct OwnStream {
     thread: ThreadId,
-    /// Counts the accesses to memory that the thread has announced. Only that thread changes it, and the next.
+    /// The number of accesses to memory that the thread has announced. Only that thread changes this field and the
+    /// next.
     announced: AtomicUsize,
     /// How many of them the thread has waited for.
     seen: AtomicUsize,
 }
 
 impl OwnStream {
-    /// That of this thread.
+    /// The stream that `stream` means on this thread.
     fn of(stream: &CudaStream) -> Arc<Self> {
         let handle = stream.identity();
         let found = OWN.try_with(|own| {
@@ -41,13 +42,13 @@ impl OwnStream {
             if let Some((_, found)) = own.iter().find(|(of, _)| *of == handle) {
                 return found.clone();
             }
-            // Those that no list has any more: their handles may be gone, and another one be in their place.
+            // Removes those that no list holds any more: their handle may be gone, and its address reused.
             own.retain(|(_, other)| Arc::strong_count(other) > 1);
             let new = Arc::new(Self::new());
             own.push((handle, new.clone()));
             new
         });
-        // At the end of the thread it is one that nobody finds again: it counts as busy.
+        // While the thread's locals are destroyed: a stream that no later call finds again, and that counts as busy.
         found.unwrap_or_else(|_| Arc::new(Self::new()))
     }
 
@@ -60,31 +61,33 @@ impl OwnStream {
         self.thread == thread::current().id()
     }
 
-    /// Whether the thread has waited for all that it has given to it.
+    /// Whether the thread has waited for all work that it has submitted to it.
     fn is_idle(&self) -> bool {
-        // Acquire: who sees it gives its work after that wait.
+        // Acquire: a thread that sees this submits its work after that wait.
         self.seen.load(Ordering::Acquire) == self.announced.load(Ordering::Acquire)
     }
 }
 
-/// A wait for what a handle means on this thread, if that is a stream of its own: what it will have seen the end of.
+/// A wait for the stream that a per-thread handle means on this thread: the number of accesses whose end it will have
+/// seen.
 pub(super) struct OwnWait(Option<(Arc<OwnStream>, usize)>);
 
 impl OwnWait {
-    /// Call it before the wait.
+    /// To be called before the wait.
     pub(super) fn begin(stream: &CudaStream) -> Self {
         if !stream.is_per_thread() {
             return Self(None);
         }
         let submissions = &stream.queue().submissions;
-        // What is announced only is not waited for. It is this thread's if it is in the middle of a submission, and calls what waits.
+        // Submissions that are only announced are not waited for. There is one of this thread if it waits in the middle of a
+        // submission.
         let is_quiet = submissions.have_finished(submissions.announced());
         let own = OwnStream::of(stream);
         let announced = own.announced.load(Ordering::Relaxed);
         Self(is_quiet.then_some((own, announced)))
     }
 
-    /// The wait is over.
+    /// To be called when the wait is over.
     pub(super) fn end(self) {
         if let Self(Some((own, announced))) = self {
             own.seen.store(announced, Ordering::Release);
@@ -99,14 +102,14 @@ pub(crate) type StreamAccesses = Accesses<ThreadStream>;
 pub(crate) type StreamWaits = Waits<ThreadStream>;
 
 thread_local! {
-    /// Whether this thread is in a call of the driver that orders an access: meanwhile it may have the list of the memory.
+    /// Whether this thread is in a driver call that orders an access: it may then hold the lock of the memory's list.
     static ORDERS: Cell<bool> = const { Cell::new(false) };
 
-    /// What handles mean on this thread alone, by their identity.
+    /// The streams that per-thread handles mean on this thread, by the identity of the handle.
     static OWN: RefCell<Vec<(usize, Arc<OwnStream>)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Such a call; over when this is dropped.
+/// Exists during such a call.
 pub(super) struct Orders(bool);
 
 impl Orders {
@@ -127,13 +130,13 @@ impl Drop for Orders {
 }
 
 impl ThreadStream {
-    /// An error for `call` if this thread is just ordering an access, and the driver's log or a span has called what asks for another
-    /// one: it may be to the same memory, whose list this thread may have.
+    /// An error for `call` if this thread is ordering an access, and a log callback or `tracing` subscriber has requested another
+    /// one: that may be to the same memory, whose list this thread may have locked.
     pub(crate) fn may_order(call: &'static str) -> Result<(), Error> {
         if orders() { Err(host_call::inside_of(call)) } else { Ok(()) }
     }
 
-    /// The stream that this handle means on this thread, which may be about to be given work.
+    /// The stream that this handle means on this thread, to which work may be about to be submitted.
     pub(crate) fn here(stream: &CudaStream) -> Self {
         let own = stream.is_per_thread().then(|| OwnStream::of(stream));
         let here = Self { stream: stream.clone(), own };
@@ -141,7 +144,7 @@ impl ThreadStream {
         here
     }
 
-    /// It may be about to be given work, by this thread if it is one's own.
+    /// Records that work may be about to be submitted to it; by this thread, if it is a per-thread stream.
     pub(crate) fn announce(&self) {
         if let Some(own) = &self.own {
             own.announced.fetch_add(1, Ordering::Release);
@@ -153,7 +156,7 @@ impl ThreadStream {
         self.own.as_ref().is_none_or(|own| own.is_here()).then_some(&self.stream)
     }
 
-    /// Whether it is the stream of a thread that has waited for all that it has given to it.
+    /// Whether it is the per-thread stream of a thread that has waited for all work that it has submitted to it.
     fn is_idle(&self) -> bool {
         self.own.as_ref().is_some_and(|own| own.is_idle())
     }
@@ -168,7 +171,7 @@ impl ThreadStream {
         self.handle().is_some_and(|own| own.identity() == stream.identity())
     }
 
-    /// Waits on the host until it is idle, and reports panics in its host functions if this crate has a handle to it.
+    /// Waits on the host until it is idle, and reports panics of its host functions if it has a handle on this thread.
     ///
     /// Driver call: `cuStreamSynchronize`, or `cuCtxSynchronize` for another thread's stream.
     pub(crate) fn synchronize(&self) -> Result<(), Error> {
@@ -217,7 +220,7 @@ impl Queue for ThreadStream {
             return Ok(());
         }
         let call = "cuStreamWaitEvent";
-        // A listener in the middle of that very launch.
+        // Called from a `tracing` subscriber or log callback in the middle of that launch.
         if Launching::is_to(&earlier.stream) {
             return Err(host_call::inside_of(call));
         }
@@ -241,10 +244,12 @@ impl Queue for ThreadStream {
     fn is_done(&self) -> bool {
         let _orders = Orders::begin();
         let Some(stream) = self.handle() else {
-            // Nobody can ask another thread's stream; to wait for the whole context would make readers wait for each other.
+            // Another thread's stream cannot be queried, and waiting for the whole context would make readers wait for each
+            // other.
             return self.is_idle() || !self.stream.is_unsettled();
         };
-        // Nobody asked for this call: it must not break a capture of other code. An error tells nothing.
+        // The user did not request this call, so it must not invalidate a capture of other code. An error is no
+        // information.
         outside_captures(stream.context(), || stream.is_done()).unwrap_or(false)
     }
 }

@@ -20,7 +20,7 @@ impl CudaStream {
     /// # let stream = ctx.new_stream()?;
     /// let (other, event) = (ctx.new_stream()?, ctx.new_event()?);
     /// event.record(&stream)?;
-    /// other.wait(&event)?; // what `other` is given from here on comes after
+    /// other.wait(&event)?; // work submitted to `other` from here on runs after it
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     ///
@@ -53,12 +53,12 @@ impl CudaStream {
         self.wait_in_turn(event, flags)
     }
 
-    /// The same, if the caller has the turn already.
+    /// The same, for a caller that has the turn already.
     fn wait_in_turn(&self, event: &AnyEvent, flags: EventWaitFlags) -> Result<(), Error> {
         let _steady = self.may_wait(event, flags)?;
         let asked = || format!("flags {flags:?}");
-        // SAFETY: the stream lives as long as this handle (`StreamInner`), the event as long as its own (`AnyEvent::raw`); both are of
-        // one driver, as `may_wait` has compared.
+        // SAFETY: the stream lives as long as this handle (`StreamInner`), the event as long as its own (`AnyEvent::raw`); both belong
+        // to one driver, as `may_wait` checked.
         self.call("cuStreamWaitEvent", asked, |driver| unsafe {
             driver.cuStreamWaitEvent(self.raw(), event.raw(), flags.bits())
         })
@@ -97,7 +97,7 @@ impl CudaStream {
     /// use cuda_launch::CudaContext;
     /// # let ctx = CudaContext::new(0)?;
     /// # let stream = ctx.new_stream()?;
-    /// let branch = stream.fork()?; // behind the work of `stream`
+    /// let branch = stream.fork()?; // runs after the earlier work of `stream`
     /// branch.call_host(|| println!("beside it"))?;
     /// stream.join(&branch)?;
     /// # Ok::<(), cuda_launch::Error>(())
@@ -108,7 +108,7 @@ impl CudaStream {
     pub fn fork(&self) -> Result<CudaStream, Error> {
         self.capture_is_open("cuStreamWaitEvent")?;
         let fork = Self::made_for(self.context(), StreamFlags::NON_BLOCKING, 0, self.in_capture())?;
-        // Until the fork is noted: the end of the capture joins those that are.
+        // Held until the fork is recorded: the end of the capture joins all recorded forks.
         let _turn = self.turn("cuStreamWaitEvent")?;
         fork.after_in_turn(self)?;
         if let Some(capture) = self.capture() {
@@ -117,7 +117,7 @@ impl CudaStream {
         Ok(fork)
     }
 
-    /// Makes work submitted to this stream from now on wait for what `earlier` has been given so far.
+    /// Makes work submitted to this stream from now on wait for the work submitted to `earlier` so far.
     ///
     /// Driver calls: `cuEventRecord`, `cuStreamWaitEvent`; the first time `cuEventCreate`. Between two drivers
     /// `cuStreamSynchronize`.
@@ -126,19 +126,19 @@ impl CudaStream {
         self.after_in_turn(earlier)
     }
 
-    /// The same for a submission, which has the turn already.
+    /// The same for a submission, which already has the turn.
     pub(in crate::driver) fn after_in_turn(&self, earlier: &Self) -> Result<(), Error> {
         if self.raw() == earlier.raw() && self.shares_context(earlier) {
             return Ok(());
         }
         if !Arc::ptr_eq(self.context().driver(), earlier.context().driver()) {
-            // Another driver's events mean nothing to this one.
+            // A stream cannot wait for an event of another driver.
             return earlier.drain();
         }
-        // Before the mark is recorded: others wait for it.
+        // Checked before the mark is recorded, because other streams wait for it.
         self.is_of_capture(earlier.capture_id())?;
         if earlier.is_per_thread() {
-            // Other threads would record the one event on their streams.
+            // A new event, because other threads would record the shared one on their own streams.
             let mark = earlier.context().new_event()?;
             mark.record_in_turn(earlier)?;
             return self.wait_in_turn(&mark, EventWaitFlags::empty());

@@ -20,7 +20,7 @@ use crate::memory::{Allocation, DeviceCopy, DeviceSlice, DeviceSliceMut, RowPart
 use crate::memory::{ObjectParts, Shared};
 use crate::ordering::Submission;
 
-/// Parameters that need no heap. InlineVec kernels have more.
+/// The number of parameters that need no heap allocation. Few kernels have more.
 pub(in crate::launch) const USUAL: usize = 16;
 
 /// What [`LaunchBuilder::arg`](crate::LaunchBuilder::arg) and [`named`](crate::LaunchBuilder::named) take.
@@ -37,7 +37,7 @@ pub(in crate::launch) const USUAL: usize = 16;
 /// | [`byval(&x)`](crate::launch::byval) | one, of the size of `x`: any `Copy` value that borrows nothing, whatever its bytes mean; none if that is 0 |
 ///
 /// A type of your own is an argument once it is [`DeviceCopy`], [`DeviceSlice`] or [`DeviceSliceMut`]: this trait cannot be
-/// implemented elsewhere. `Kind` tells the compiler apart what is a value and what is memory; it finds it by itself.
+/// implemented elsewhere. The compiler infers `Kind`, which distinguishes values from memory.
 ///
 /// ```standalone_crate
 /// use cuda_launch::launch::BuilderArgument;
@@ -85,7 +85,7 @@ pub enum OfMemory {}
 #[derive(Debug)]
 pub enum OfMemoryMut {}
 
-/// `Kind` of what says itself how it is passed.
+/// `Kind` of arguments that say explicitly how they are passed, such as `slice(&x)`.
 #[doc(hidden)]
 #[derive(Debug)]
 pub enum OfForm {}
@@ -94,16 +94,16 @@ pub enum OfForm {}
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Arguments<'a> {
-    /// The packet, and the type of each argument beside it.
+    /// The packet, with the type of each argument next to its pointer.
     parameters: InlineVec<*mut c_void, &'static ParameterType, USUAL>,
     /// Their sizes.
     shape: Shape,
     memory: InlineVec<Passed<'a>, (), USUAL>,
-    /// What few launches have, each with its first parameter.
+    /// Names and objects, each with the index of its argument's first parameter; few launches have any.
     labels: InlineVec<Label<'a>, usize, 0>,
 }
 
-/// What is known of an argument besides.
+/// Further information about an argument.
 #[derive(Clone, Copy, Debug)]
 enum Label<'a> {
     Name(&'a str),
@@ -121,7 +121,7 @@ struct Passed<'a> {
     parameter: u32,
 }
 
-/// Where the address of memory stands that is not known yet.
+/// What the pointer of a memory argument points to while its address is not known yet.
 #[cfg(feature = "async")]
 static UNKNOWN: u64 = 0;
 
@@ -136,7 +136,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Names what `append` appends, if that is anything.
+    /// Names the argument that `append` appends, if it appends any.
     pub(in crate::launch) fn named(&mut self, name: &'a str, append: impl FnOnce(&mut Self)) {
         let first = self.parameters.len();
         append(self);
@@ -156,7 +156,7 @@ impl<'a> Arguments<'a> {
         self.shape.push(of.size, kind);
     }
 
-    /// A value that is not where it will be: [`pointers`](Self::pointers) are to be set.
+    /// A value that will still move: its pointer must be set later, by [`pointers`](Self::pointers).
     #[cfg(feature = "async")]
     #[inline(always)]
     pub(in crate::launch) fn pass_later(&mut self, of: &'static ParameterType, kind: Kind) {
@@ -178,7 +178,7 @@ impl<'a> Arguments<'a> {
         self.parameters.is_here()
     }
 
-    /// Says where the value of that parameter is, if the packet needs no heap.
+    /// Sets the pointer to the value of that parameter, if the packet is not on the heap.
     #[cfg(feature = "async")]
     #[inline(always)]
     pub(in crate::launch) fn point(&mut self, parameter: usize, value: *mut c_void) {
@@ -211,7 +211,7 @@ impl<'a> Arguments<'a> {
         self.pass_later(const { &parameter::<T>(8, Role::Pitch) }, Kind::Integer);
     }
 
-    /// Says which is the first memory that is not known yet, if there is some: its address, and the length or the pitch.
+    /// Fills in the first memory that is not known yet, if there is any: its address, and its length or pitch.
     #[cfg(feature = "async")]
     pub(in crate::launch) fn fill(
         &mut self,
@@ -238,7 +238,7 @@ impl<'a> Arguments<'a> {
         self.pass_later(const { &parameter::<H>(size_of::<H>(), Role::Bits) }, Kind::Other);
     }
 
-    /// Says which is the first object that is not known yet, if there is one.
+    /// Fills in the first object that is not known yet, if there is one.
     #[cfg(feature = "async")]
     pub(in crate::launch) fn fill_object<H>(&mut self, object: ObjectParts<'a, H>, written: bool) {
         let missing = |label: &Label<'_>| matches!(label, Label::Object(None, _));
@@ -268,7 +268,7 @@ impl<'a> Arguments<'a> {
         })
     }
 
-    /// Parameters so far.
+    /// The number of parameters so far.
     #[cfg(feature = "async")]
     #[inline(always)]
     pub(in crate::launch) fn count(&self) -> usize {
@@ -320,7 +320,7 @@ impl<'a> Arguments<'a> {
         self.pass(parts.pitch, const { &parameter::<T>(8, Role::Pitch) }, Kind::Integer);
     }
 
-    /// Whether they fit, one by one: for lists whose shape does not tell all.
+    /// Compares the arguments one by one, for lists whose shape is not conclusive.
     #[cold]
     fn is_compared(&self, kernel: &Kernel) -> bool {
         !kernel.has_special_rules() && check::fits(kernel, self.parameters.beside().into())

@@ -21,9 +21,9 @@ use argument::{Arguments, BuilderArgument};
 /// A launch that is assembled argument by argument, from [`CudaStream::launch_builder`].
 ///
 /// It borrows its arguments as long as it is used: a buffer passed as `&x` is read, as `&mut x` written, so that one launch cannot
-/// have both of the same memory. Packet, checks and stream order are those of [`cuda_launch!`](crate::cuda_launch): a
-/// launch is one driver call, and allocates nothing with up to 16 parameters and 4 attributes. The kernel alone limits the
-/// number of parameters.
+/// have both of the same memory. Packet, checks and stream order are those of [`cuda_launch!`](crate::cuda_launch): a launch is
+/// one driver call, and allocates nothing with up to 16 parameters and 4 attributes. The number of parameters is limited only by
+/// the kernel.
 ///
 /// Every method returns the builder, for use in one statement or several:
 ///
@@ -60,7 +60,7 @@ pub struct LaunchBuilder<'a, 'event> {
     stream: &'a CudaStream,
     function: &'a CudaFunction,
     arguments: Arguments<'a>,
-    /// Whether there is anything of what follows.
+    /// Whether any of the following fields is set.
     special: bool,
     cluster: Option<Dim3>,
     cooperative: bool,
@@ -172,7 +172,7 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
         self
     }
 
-    /// Whether all blocks run at once and may wait for each other.
+    /// Whether all blocks must run at once, and may therefore wait for each other.
     pub fn cooperative(&mut self, yes: bool) -> &mut Self {
         (self.cooperative, self.special) = (yes, true);
         self
@@ -209,8 +209,8 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
     ///
     /// # Errors
     /// Those of [`cuda_launch!`](crate::cuda_launch), and then nothing was launched. Launching a kernel that has parameters
-    /// without any arguments is such an error. With events: any error returned by the driver, or the stream captures
-    /// ([`Error::is_refused_in_capture`](Error::is_refused_in_capture)).
+    /// without any arguments is such an error. With events also: any error returned by the driver, or the stream is being
+    /// captured ([`Error::is_refused_in_capture`](Error::is_refused_in_capture)).
     ///
     /// # Safety
     /// Checked for you: number and sizes of the arguments, the dimensions, contexts, that what is borrowed lives during the
@@ -253,10 +253,10 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
         unsafe { self.launch_with(config, true) }
     }
 
-    /// Checks the launch and keeps it, to be launched many times: see [`PreparedLaunch`].
+    /// Checks the launch and returns it as a [`PreparedLaunch`], which can be submitted many times.
     ///
-    /// The bytes of the arguments are copied, and the memory is kept alive, so that nothing stays borrowed. The stream of the builder
-    /// does not matter. No driver call, except to compose an error message.
+    /// The bytes of the arguments are copied, and the memory is kept alive, so that nothing stays borrowed. The result is not tied to
+    /// the builder's stream. No driver call, except to compose an error message.
     ///
     /// ```
     /// use cuda_launch::{CudaContext, DeviceBuffer, LaunchConfig, load_kernel_module};
@@ -277,7 +277,7 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
     /// ```
     ///
     /// # Errors
-    /// Those of [`launch`](Self::launch) that come from a check.
+    /// Those errors of [`launch`](Self::launch) that a check finds before the driver is called.
     pub fn prepare(&mut self, config: LaunchConfig) -> Result<PreparedLaunch<'event>, Error> {
         let attributes = [&*self.fields(self.cooperative), self.attributes.as_slice()].concat();
         let node = KernelNode::checked(self.function, config, attributes, &self.arguments)?;
@@ -296,7 +296,7 @@ impl<'a, 'event> LaunchBuilder<'a, 'event> {
         unsafe { submit_timed(self.timed, kernel, self.stream, config, &fields, attributes, &self.arguments) }
     }
 
-    /// The attributes that are not in the list.
+    /// The attributes set by [`cluster_dim`](Self::cluster_dim) and [`cooperative`](Self::cooperative).
     fn fields(&self, cooperative: bool) -> Vec<Attribute<'event>> {
         let cluster = self.cluster.map(Attribute::cluster_dimension);
         cluster.into_iter().chain(cooperative.then(|| Attribute::cooperative(true))).collect()

@@ -14,8 +14,8 @@ pub(in crate::launch) fn refused(code: CUresult, request: &Request<'_>) -> Error
     let (kernel, config) = (request.kernel, request.config);
     let is_inside = code == CUresult::CUDA_ERROR_NOT_PERMITTED && host_call::is_running();
     if code.is_sticky() || code == CUresult::CUDA_ERROR_NOT_INITIALIZED || is_inside {
-        // Not about this launch: an earlier kernel faulted, the process was forked, or this is a host function, which a warm launch leaves to
-        // the driver to notice.
+        // Not caused by this launch: an earlier kernel faulted, the process was forked, or this runs inside a host function, which a warm
+        // launch does not check itself.
         return kernel.context.failed(code, "cuLaunchKernelEx", kernel.name().to_string());
     }
     let all: Vec<&Attribute<'_>> = request.fields.iter().chain(request.attributes).collect();
@@ -79,15 +79,15 @@ fn launch_hint(
     }
 }
 
-/// Blocks of this shape that the device runs at once.
+/// The number of blocks of this shape that the device can run at once.
 #[allow(unsafe_code)]
 fn resident_blocks(kernel: &Kernel, config: &CUlaunchConfig) -> Option<u64> {
     let mut blocks = 0;
     let driver = kernel.context.driver();
     let threads = i32::try_from(volume(block_dim(config))).ok()?;
     let shared = config.sharedMemBytes as usize;
-    // SAFETY: the function is loaded as long as the kernel is used (`Kernel::raw`); `blocks`, a local, outlives the
-    // call. A driver that wants the context to be current, and finds another, answers an error.
+    // SAFETY: the function is loaded as long as the kernel is used (`Kernel::raw`); `blocks` is a local that outlives
+    // the call. A driver that requires the context to be current and finds another one returns an error.
     let code = unsafe {
         driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, kernel.raw, threads, shared)
     };

@@ -1,4 +1,4 @@
-//! Launch contracts: a comparison where the launch meets them, a message where it does not.
+//! Launch contracts: a comparison if the launch satisfies them, an error message if it does not.
 
 use std::fmt::Debug;
 use std::ops::RangeBounds;
@@ -6,7 +6,7 @@ use std::ops::RangeBounds;
 use crate::error::{ContractError, Error, ErrorKind};
 use crate::launch::config::{Dim3, LaunchConfig};
 
-/// The block, exactly.
+/// Requires this block exactly.
 ///
 /// # Errors
 /// [`ContractError`] for another.
@@ -19,7 +19,7 @@ pub fn block(kernel: &str, config: LaunchConfig, required: Dim3) -> Result<(), E
     }
 }
 
-/// The grid, exactly.
+/// Requires this grid exactly.
 ///
 /// # Errors
 /// [`ContractError`] for another.
@@ -32,7 +32,7 @@ pub fn grid(kernel: &str, config: LaunchConfig, required: Dim3) -> Result<(), Er
     }
 }
 
-/// Bytes of dynamic shared memory.
+/// Requires this many bytes of dynamic shared memory.
 ///
 /// # Errors
 /// [`ContractError`] for more or less.
@@ -46,7 +46,7 @@ pub fn dynamic_shared(
     if required.contains(&given) { Ok(()) } else { Err(shared(kernel, required, given)) }
 }
 
-/// Threads of a block, at most.
+/// Requires at most this many threads per block.
 ///
 /// # Errors
 /// [`ContractError`] for more.

@@ -1,12 +1,12 @@
 //! Sizes of types that only the compiler knows, compared while it compiles.
 
-/// A message that is put together while the program compiles.
+/// A message that is composed at compile time.
 struct Message {
     text: [u8; CAPACITY],
     len: usize,
 }
 
-/// More than the names in a message need; a longer one is cut.
+/// More than the names in a message need; a longer message is truncated.
 const CAPACITY: usize = 1024;
 
 impl Message {
@@ -38,26 +38,26 @@ impl Message {
         let (used, _) = self.text.split_at(self.len);
         match std::str::from_utf8(used) {
             Ok(text) => text,
-            // Cut inside a character.
+            // Truncated inside a character.
             Err(_) => "this type does not fit the image",
         }
     }
 }
 
-/// The largest alignment of a field; what is over it is asked for by the struct as a whole, such as a tensor map's 64 or 128,
-/// and does not move its fields.
+/// The largest alignment that a field can have. A larger one, such as a tensor map's 64 or 128, is requested for the struct
+/// as a whole and does not move its fields.
 const FIELD: usize = 16;
 
-/// Whether the fields of a struct with one of these alignments may lie elsewhere than those of one with the other.
+/// Whether the fields of two structs with these alignments may have different offsets.
 const fn places_differ(one: usize, other: usize) -> bool {
     one != other && (one < FIELD || other < FIELD)
 }
 
-/// Refuses a type that has not `size` bytes, or, unless `align` is 0, whose fields are aligned otherwise.
+/// Refuses a type whose size is not `size` bytes, or whose fields are aligned differently (unless `align` is 0).
 ///
 /// `what` is what the image says, `given` the type's name in the source, `help` what to write instead.
 #[track_caller]
-#[allow(clippy::panic)] // The way to refuse something while the program compiles.
+#[allow(clippy::panic)] // In a constant, a panic is a compile error.
 pub const fn expect<T>(what: &str, given: &str, size: usize, align: usize, help: &str) {
     let message = Message::new().text(what).text("; `").text(given);
     if size_of::<T>() != size {

@@ -8,34 +8,34 @@ use crate::launch::args::ArgumentList;
 use crate::launch::check;
 use crate::memory::{DeviceCopy, DeviceView};
 
-/// A file that a typed module embeds: an image, or what an image is made of.
+/// A file that a typed module embeds: an image, or a source from which an image is compiled.
 #[derive(Clone, Copy, Debug)]
 pub struct Artifact {
-    /// As it was written.
+    /// The path as written in the attribute.
     pub path: &'static str,
-    /// The file.
+    /// The contents of the file.
     pub bytes: &'static [u8],
-    /// What is in it, if it is an image.
+    /// The code in it, if it is an image.
     pub codes: &'static [Code],
-    /// How an image is made of it, if it is none.
+    /// How an image is compiled from it, if it is not one itself.
     pub source: Option<Source>,
 }
 
-/// What has to be compiled or linked for the device when it is loaded.
+/// A source that is compiled or linked for the device when the module is loaded.
 #[derive(Clone, Copy, Debug)]
 pub struct Source {
-    /// In words.
+    /// What it is, for messages.
     pub what: &'static str,
     /// Makes the image and loads it.
     pub load: fn(&CudaContext, &Artifact) -> Result<CudaModule, Error>,
-    /// Headers beside it, by the names that it includes them by.
+    /// The headers next to it, by the names under which it includes them.
     pub headers: &'static [(&'static str, &'static [u8])],
 }
 
 /// Code in an image, and the architecture it is for.
 #[derive(Clone, Copy, Debug)]
 pub struct Code {
-    /// Machine code, else PTX.
+    /// Whether it is machine code; otherwise it is PTX.
     pub machine: bool,
     /// Major times ten plus minor; 0 where the image does not say.
     pub sm: u32,
@@ -67,8 +67,8 @@ impl Code {
     }
 }
 
-/// Loads the best image for the device of `context`; where the driver refuses it as an image, the next best. What has to be compiled
-/// comes last, in the order in which it was named: an image costs less, and needs no compiler.
+/// Loads the best image for the device of `context`; if the driver rejects that image, the next best. Sources that must be compiled
+/// come last, in the order in which they were named, because an image is faster to load and needs no compiler.
 ///
 /// # Errors
 /// [`NoArtifact`] with every image, its architectures and the driver's answer.
@@ -76,7 +76,7 @@ pub fn load(context: &CudaContext, artifacts: &[Artifact]) -> Result<CudaModule,
     let capability = context.limits().compute_capability;
     let rank = |a: &Artifact| a.codes.iter().filter_map(|code| code.rank(capability)).max();
     let mut fitting: Vec<_> = artifacts.iter().filter_map(|a| rank(a).map(|rank| (rank, a))).collect();
-    // Of equals the one that was named first.
+    // The sort is stable: among equals, the one named first wins.
     fitting.sort_by_key(|&(rank, _)| std::cmp::Reverse(rank));
     let sources = artifacts.iter().filter(|artifact| artifact.source.is_some());
     let mut refused: Vec<(&Artifact, Error)> = Vec::new();
@@ -88,7 +88,7 @@ pub fn load(context: &CudaContext, artifacts: &[Artifact]) -> Result<CudaModule,
         };
         match loaded {
             Ok(module) => return Ok(module),
-            // One image and its whole story; with several the next may serve.
+            // With a single image its own error says everything; with several, the next one may work.
             Err(error) if artifacts.len() == 1 || !is_about_the_image(&error) => return Err(error),
             Err(error) => refused.push((artifact, error)),
         }
@@ -127,14 +127,14 @@ fn is_about_the_image(error: &Error) -> bool {
 /// Looks up a kernel and compares its parameters with a list of arguments.
 ///
 /// # Errors
-/// There is none of this name, or its parameters are others.
+/// There is no kernel of this name, or its parameters differ.
 pub fn checked_function<L: ArgumentList>(module: &CudaModule, name: &str) -> Result<CudaFunction, Error> {
     let function = module.load_function(name)?;
     check::compare(function.kernel(), L::SIGNATURE.into())?;
     Ok(function)
 }
 
-/// Looks up a kernel whose argument types each launch chooses; their sizes are compared in the launch.
+/// Looks up a kernel whose argument types differ between launches; the launch compares their sizes.
 ///
 /// # Errors
 /// There is none of this name.
@@ -145,7 +145,7 @@ pub fn function(module: &CudaModule, name: &str) -> Result<CudaFunction, Error> 
 /// Compares the size of a variable.
 ///
 /// # Errors
-/// There is none of this name, or it has another size.
+/// There is no variable of this name, or its size differs.
 pub fn check_variable<T: DeviceCopy>(module: &CudaModule, name: &str) -> Result<(), Error> {
     let (_, bytes) = module.raw_global(name)?;
     if bytes == size_of::<T>() {
@@ -162,7 +162,7 @@ pub fn check_variable<T: DeviceCopy>(module: &CudaModule, name: &str) -> Result<
 /// Those of [`DeviceView::to_host_vec`].
 pub fn get<T: DeviceCopy>(variable: &DeviceView<'_, T>, stream: &CudaStream) -> Result<T, Error> {
     let values = variable.to_host_vec(stream)?;
-    // Its size was compared when the module was loaded: there is one.
+    // Its size was compared when the module was loaded, so there is an element.
     values.first().copied().ok_or_else(|| {
         let reason = "the variable has no bytes";
         ErrorKind::Name { name: String::new(), reason }.into()

@@ -1,12 +1,13 @@
-//! What a method of a typed module looks like. `#[cuda_module]` says what it knows of a kernel; which methods come of it is
+//! The methods of typed modules. `#[cuda_module]` passes on what it knows about a kernel; which methods are generated is
 //! decided here, where the features of this crate are known.
 
 /// The methods of one kernel.
 ///
-/// In order: attributes and docs, visibility, `unsafe` or nothing, the names of the methods and an error if asynchronous ones
-/// cannot have theirs, generic parameters and bounds, the names of the method's own arguments, the kernel's parameters as `(name
-/// kind [type of the kernel] [type of the method] [of the asynchronous one] [of the owned one])`, generics of the owned one with
-/// what it gives back, the function, what is checked first, attributes that are fields of `cuda_launch!`, and others.
+/// In order: attributes and docs, visibility, `unsafe` or nothing, the names of the methods and an error if the names of the
+/// asynchronous ones are taken, generic parameters and bounds, the names of the method's own arguments, the kernel's parameters
+/// as `(name kind [type in the kernel] [type in the method] [in the asynchronous method] [in the owned method])`, the generics
+/// of the owned method with its output, the function, the checks to make first, the attributes that are fields of
+/// `cuda_launch!`, and the others.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __cuda_module_kernel {
@@ -42,10 +43,10 @@ macro_rules! __cuda_module_kernel {
                 let function: &$crate::CudaFunction = $($function)*;
                 let fields: &[$crate::Attribute<'_>] = &[$($field),*];
                 let attributes: &[$crate::Attribute<'_>] = &[$($attribute),*];
-                // SAFETY: 1: types are for whoever declared the kernel, and were compared with what its image and the
-                // driver say of them; the other duties of `cuda_launch!` are those of whoever calls this method, or, if
-                // it is a safe one, of whoever declared its kernel as `safe fn`; 2: the function keeps its module
-                // loaded. Objects: 1: the list goes to `submit`.
+                // SAFETY: 1: the types are the responsibility of the author of the declaration, and were compared with
+                // the image and the driver; the other duties of `cuda_launch!` are those of the caller of this method,
+                // or, if the method is safe, of the author who declared the kernel as `safe fn`; 2: the function keeps
+                // its module loaded. Objects: 1: the list goes to `submit`.
                 unsafe {
                     $crate::__private::submit_shared(
                         function.shared_kernel(),

@@ -1,6 +1,6 @@
 //! Objects among the arguments of a typed kernel: textures, surfaces and tensor maps.
 
-#![allow(unsafe_code)] // Declares how they come into a list, whose caller vouches for what the list is used for.
+#![allow(unsafe_code)] // Declares functions that put objects into a list; their callers vouch for the use of the list.
 
 use crate::error::{Error, ObjectError};
 use crate::launch::args::Object;
@@ -25,10 +25,10 @@ pub unsafe fn object_mut<O: KernelObjectMut + ?Sized>(object: &mut O) -> Object<
     Object(object.parts())
 }
 
-/// Refuses, while the program compiles, what a `safe fn` cannot take.
+/// Refuses, at compile time, types that a `safe fn` cannot take.
 pub const fn without_address<T: NoAddress>() {}
 
-/// An argument of a kernel that takes objects: its name, where it reaches, and how.
+/// An argument of a kernel that takes objects: its name, the memory that it reaches, and how it is accessed.
 #[derive(Debug)]
 pub struct Argument {
     name: &'static str,
@@ -57,8 +57,8 @@ pub fn of_object<O: KernelObject + ?Sized>(name: &'static str, object: &O, writt
     Argument { name, reach: used.reach().clone(), written, object: Some(used.is_seen_by_host()) }
 }
 
-/// Refuses an object of memory that another argument reaches too, where one of them is written: unlike slices they borrow nothing,
-/// so the compiler does not see it.
+/// Refuses an object whose memory another argument reaches, too, if one of them writes it: unlike slices, objects do not borrow
+/// their memory, so the compiler cannot check this.
 ///
 /// # Errors
 /// [`ObjectError`].

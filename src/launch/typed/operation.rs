@@ -1,6 +1,6 @@
 //! The asynchronous methods of a typed module. Feature `async`; without it there are none.
 
-/// The asynchronous methods of one kernel: as `__cuda_module_kernel!`, whose arguments these are, less those of its own method.
+/// The asynchronous methods of one kernel: takes the arguments of `__cuda_module_kernel!`, without those for its own method.
 #[doc(hidden)]
 #[macro_export]
 #[cfg(feature = "async")]
@@ -37,10 +37,10 @@ macro_rules! __cuda_module_async {
                 let function: &$crate::CudaFunction = $($function)*;
                 let fields: &[$crate::Attribute<'_>] = &[$($field),*];
                 let attributes: &[$crate::Attribute<'_>] = &[$($attribute),*];
-                // SAFETY: 1: types are for whoever declared the kernel, and were compared with what its image and the
-                // driver say; the other duties of `cuda_launch!`, whenever the operation runs, are those of whoever
-                // calls this method, or, if it is a safe one, of whoever declared its kernel as `safe fn`. Objects: 1:
-                // the list goes into an operation.
+                // SAFETY: 1: the types are the responsibility of the author of the declaration, and were compared with
+                // the image and the driver; the other duties of `cuda_launch!`, whenever the operation runs, are those
+                // of the caller of this method, or, if the method is safe, of the author who declared the kernel as
+                // `safe fn`. Objects: 1: the list goes into an operation.
                 ::core::result::Result::Ok(unsafe {
                     $crate::operation::KernelLaunch::of(
                         ::core::result::Result::Ok(::core::clone::Clone::clone(function)),
@@ -115,7 +115,7 @@ macro_rules! __cuda_module_load_async {
     };
 }
 
-/// None: this crate was built without feature `async`.
+/// Expands to nothing: this crate was built without feature `async`.
 #[doc(hidden)]
 #[macro_export]
 #[cfg(not(feature = "async"))]
@@ -202,7 +202,7 @@ macro_rules! __cuda_module_push {
     };
 }
 
-/// And then.
+/// Fills in, when the launch runs, what `__cuda_module_push!` left open.
 #[doc(hidden)]
 #[macro_export]
 #[cfg(feature = "async")]
@@ -230,18 +230,18 @@ macro_rules! __cuda_module_fill {
     };
     ($launch:ident object $argument:ident [$($ty:tt)*]) => {
         let object: &$($ty)* = $crate::__private::typed::HeldObject::held(&*$argument);
-        // SAFETY: 1: `fill_object` puts it into the list of an operation, which orders the object and keeps what its parts name.
+        // SAFETY: 1: `fill_object` puts it into the list of an operation, which orders the object and keeps its memory alive.
         $launch.fill_object(unsafe { $crate::__private::typed::object(object) });
     };
     ($launch:ident object_mut $argument:ident [$($ty:tt)*]) => {
         let object: &mut $($ty)* = $crate::__private::typed::HeldObjectMut::held_mut($argument);
-        // SAFETY: 1: `fill_object` puts it into the list of an operation, which orders the object and keeps what its parts name.
+        // SAFETY: 1: `fill_object` puts it into the list of an operation, which orders the object and keeps its memory alive.
         $launch.fill_object(unsafe { $crate::__private::typed::object_mut(object) });
     };
     ($launch:ident $kind:ident $argument:ident [$($element:tt)*]) => {};
 }
 
-/// None: this crate was built without feature `async`.
+/// Expands to nothing: this crate was built without feature `async`.
 #[doc(hidden)]
 #[macro_export]
 #[cfg(not(feature = "async"))]

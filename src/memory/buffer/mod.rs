@@ -48,7 +48,7 @@ pub struct DeviceBuffer<T: DeviceCopy> {
     address: u64,
     len: usize,
     allocation: Arc<Allocation>,
-    /// Its address was given out: see [`Allocation::address_taken`].
+    /// Whether its raw address was handed out: see [`Allocation::address_taken`].
     taken: AtomicBool,
     of: PhantomData<T>,
 }
@@ -96,7 +96,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         &self.allocation
     }
 
-    /// The same, if nothing else keeps the memory: no capture and no graph.
+    /// The same, if it is the only owner of the memory: no capture or graph shares it.
     pub(super) fn sole_allocation(&mut self) -> Option<&mut Allocation> {
         Arc::get_mut(&mut self.allocation)
     }
@@ -139,7 +139,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     pub fn from_host(stream: &CudaStream, source: &[T]) -> Result<Self, Error> {
         let mut buffer = Self::uninit(stream, source.len())?;
         buffer.copy_from_host(stream, source)?;
-        // All that was asked of it so far is done: whoever is next has nothing to wait for.
+        // All work with it so far is done, so the next access has nothing to wait for.
         buffer.allocation.forget_accesses();
         Ok(buffer)
     }
@@ -492,7 +492,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// # let ctx = CudaContext::new(0)?;
     /// # let stream = ctx.new_stream()?;
     /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
-    /// x.close()?; // a drop would do it as well, and could not say what went wrong
+    /// x.close()?; // dropping it also frees the memory, but cannot report an error
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     ///
@@ -505,7 +505,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         Arc::into_inner(allocation).map_or(Ok(()), |mut allocation| allocation.release())
     }
 
-    /// Noted here first, because a launch may do so three times.
+    /// Set here first, because a launch may take the address three times.
     #[inline(always)]
     fn take_address(&self) {
         self.taken.store(true, Ordering::Relaxed);
@@ -520,8 +520,8 @@ impl<T: DeviceCopy> Drop for DeviceBuffer<T> {
     }
 }
 
-/// Memory of `bytes` bytes for `len` elements, that work of any stream may use after `stream` has allocated it. Once in a program, not for
-/// each type of elements.
+/// Allocates `bytes` bytes for `len` elements, which work on any stream may use once `stream` has reached the allocation. Not generic, so
+/// that it is compiled once and not for each element type.
 fn allocate(stream: &CudaStream, bytes: usize, len: usize) -> Result<Arc<Allocation>, Error> {
     let context = stream.context();
     if bytes == 0 {
@@ -536,7 +536,7 @@ fn allocate(stream: &CudaStream, bytes: usize, len: usize) -> Result<Arc<Allocat
         Err(error) if error.is_out_of_memory() && sweep_and_wait() => allocate()?,
         answer => answer?,
     };
-    // Other streams may use it once the allocation's turn has come.
+    // Other streams wait until `stream` has reached the allocation.
     Submission::on(stream).writes(&allocation)?;
     Ok(allocation)
 }

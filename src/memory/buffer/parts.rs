@@ -93,7 +93,7 @@ macro_rules! parts {
                 (size != 0).then(|| self.chunks(size))
             }
 
-            /// Chunks of exactly `size` elements; the rest is the remainder.
+            /// Chunks of exactly `size` elements; fewer left over at the end are the remainder.
             ///
             /// ```
             /// use cuda_launch::{CudaContext, DeviceBuffer};
@@ -156,7 +156,7 @@ macro_rules! parts {
         /// in chunks; the last may be shorter. Created by `chunks`.
         #[derive(Debug)]
         pub struct $chunks<'a, T: DeviceCopy> {
-            // `None` is never left behind: a view is taken out to be split and put back.
+            // Never `None` between calls: a view is taken out, split, and its rest put back.
             rest: Option<$view<'a, T>>,
             size: usize,
         }
@@ -433,7 +433,7 @@ fn out_of_range(range: &dyn Debug, len: usize) -> Error {
     ErrorKind::Range(crate::error::IndexRange { range: format!("{range:?}"), len }).into()
 }
 
-/// How many `U` the bytes of some `T` are.
+/// The number of `U` elements that these bytes hold.
 fn cast_len<T, U>(address: u64, bytes: usize) -> Result<usize, Error> {
     let (from, to) = (std::any::type_name::<T>(), std::any::type_name::<U>());
     let (size, align) = (size_of::<U>(), align_of::<U>());

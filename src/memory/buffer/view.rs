@@ -121,7 +121,7 @@ macro_rules! view_methods {
             pub fn split_at(self, mid: usize) -> (Self, Self) {
                 let len = self.len;
                 assert!(mid <= len, "cannot split a view of {len} elements at {mid}");
-                // Two parts that do not overlap, of a view that is given up.
+                // Two disjoint parts of a view that is consumed.
                 let left = Self::new(self.address, mid, self.allocation);
                 (left, self.part(mid..len))
             }
@@ -195,15 +195,15 @@ macro_rules! view_methods {
                 self.allocation
             }
 
-            /// The address, for work that is noted.
+            /// The address, for work whose access is recorded.
             pub(crate) fn base(&self) -> u64 {
                 self.address
             }
         }
 
-        // SAFETY: 1: made of the elements of a buffer or of another `DeviceSlice`, all or a part that `resolve`,
-        // `split_at` or `cast_len` found inside; 2: the lifetime borrows what keeps the memory; 3: neither is ever
-        // changed.
+        // SAFETY: 1: it consists of elements of a buffer or of another `DeviceSlice`, all of them or a part that
+        // `resolve`, `split_at` or `cast_len` found to be inside; 2: its lifetime borrows the owner of the memory; 3:
+        // neither ever changes.
         #[allow(unsafe_code)]
         #[diagnostic::do_not_recommend]
         unsafe impl<T: DeviceCopy> DeviceSlice for $name<'_, T> {
@@ -299,7 +299,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     /// # let stream = ctx.new_stream()?;
     /// # let mut x = DeviceBuffer::from_host(&stream, &[1.0f32, 2.0, 3.0, 4.0])?;
     /// let mut tail = x.slice_mut(2..);
-    /// tail.view_mut().slice(1..).set_zero(&stream)?; // `tail` is still here
+    /// tail.view_mut().slice(1..).set_zero(&stream)?; // `tail` can still be used
     /// assert_eq!(tail.len(), 2);
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
@@ -323,7 +323,8 @@ pub(in crate::memory) fn resolve(range: impl RangeBounds<usize>, len: usize) -> 
     (start <= end && end <= len).then_some(start..end)
 }
 
-// SAFETY: 1: the buffer owns them; 2: its allocation keeps the memory, and the borrow the buffer; 3: neither is ever changed.
+// SAFETY: 1: the buffer owns the elements; 2: its allocation keeps the memory alive, and the borrow the buffer; 3: neither
+// ever changes.
 #[allow(unsafe_code)]
 #[diagnostic::do_not_recommend]
 unsafe impl<T: DeviceCopy> DeviceSlice for DeviceBuffer<T> {
@@ -337,7 +338,8 @@ unsafe impl<T: DeviceCopy> DeviceSlice for DeviceBuffer<T> {
 
 macro_rules! writable {
     ($({$($of:tt)*} $memory:ty;)*) => {$(
-        // SAFETY: 1: a buffer owns its memory, and a mutable view borrows its part of it alone; the host sees it by their leave only.
+        // SAFETY: 1: a buffer owns its memory, and a mutable view borrows its part exclusively; the host can reach it only through
+        // them.
         #[allow(unsafe_code)]
         #[diagnostic::do_not_recommend]
         unsafe impl<$($of)*> DeviceSliceMut for $memory {

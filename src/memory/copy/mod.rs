@@ -72,7 +72,7 @@ impl<T: DeviceCopy> DeviceView<'_, T> {
     #[doc(alias = "cuMemcpyDtoH")]
     pub fn copy_to_host(&self, stream: &CudaStream, destination: &mut [T]) -> Result<(), Error> {
         same_length("copy_to_host", self.len(), destination.len())?;
-        // SAFETY: 1: the destination has `len` elements, as was compared; and every bit pattern is a `T`.
+        // SAFETY: 1: the destination has `len` elements, as was checked; and every bit pattern is a `T`.
         unsafe { read_to(self, stream, destination.as_mut_ptr()) }
     }
 }
@@ -97,8 +97,8 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
     #[doc(alias = "cuMemcpyHtoD")]
     pub fn copy_from_host(&mut self, stream: &CudaStream, source: &[T]) -> Result<(), Error> {
         same_length("copy_from_host", source.len(), self.len())?;
-        // SAFETY: 1: the view's bytes, which nobody else reaches while it is borrowed; 2: the source has as many, as was compared,
-        // and is borrowed until this returns.
+        // SAFETY: 1: these are the view's bytes, which nothing else accesses while it is borrowed; 2: the source has as many
+        // bytes, as was checked, and is borrowed until this returns.
         unsafe { from_host(self.allocation(), self.base(), self.byte_len(), source.as_ptr().cast(), stream) }
     }
 
@@ -136,7 +136,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         let mut work = Submission::on(stream);
         work.reads(source.allocation)?;
         work.writes(self.allocation())?;
-        // SAFETY: both sides are device memory of this context and have `bytes` bytes, as was compared, and do not
+        // SAFETY: both sides are device memory of this context and have `bytes` bytes, as was checked, and do not
         // overlap, as this view is an exclusive borrow; they are freed, and used by others, after the copy, which has
         // noted its accesses. The stream lives as long as its handle (`StreamInner`).
         work.call("cuMemcpyDtoDAsync", asked(bytes, stream), |driver| unsafe {
@@ -186,7 +186,7 @@ unsafe fn read_to<T: DeviceCopy>(
 ///
 /// # Safety
 /// 1. `bytes` bytes from `address` on are of the allocation.
-/// 2. `host` is valid for writes of so many, until this returns.
+/// 2. `host` is valid for writes of `bytes` bytes until this returns.
 unsafe fn to_host(
     allocation: &Arc<Allocation>,
     address: u64,
@@ -202,7 +202,7 @@ unsafe fn to_host(
     let mut work = Submission::on(stream);
     work.reads(allocation)?;
     submit_and_wait(stream, || {
-        // SAFETY: both sides have `bytes` bytes: the allocation's, by duty 1, are of the stream's context, as was compared, and are freed,
+        // SAFETY: both sides have `bytes` bytes: the allocation's, by duty 1, are of the stream's context, as was checked, and are freed,
         // and written by others, after the copy, which has noted its access; the host's, by duty 2, are there until
         // `submit_and_wait` has waited, whatever happens. The stream lives as long as its handle (`StreamInner`).
         work.call("cuMemcpyDtoHAsync", asked(bytes, stream), |driver| unsafe {
@@ -215,7 +215,7 @@ unsafe fn to_host(
 ///
 /// # Safety
 /// 1. `bytes` bytes from `address` on are of the allocation, and may be written.
-/// 2. `host` is valid for reads of so many, until this returns.
+/// 2. `host` is valid for reads of `bytes` bytes until this returns.
 unsafe fn from_host(
     allocation: &Arc<Allocation>,
     address: u64,
@@ -231,7 +231,7 @@ unsafe fn from_host(
     let mut work = Submission::on(stream);
     work.writes(allocation)?;
     submit_and_wait(stream, || {
-        // SAFETY: both sides have `bytes` bytes: the allocation's, by duty 1, are of the stream's context, as was compared, and are freed,
+        // SAFETY: both sides have `bytes` bytes: the allocation's, by duty 1, are of the stream's context, as was checked, and are freed,
         // and used by others, after the copy, which has noted its access; the host's, by duty 2, are there until
         // `submit_and_wait` has waited, whatever happens. The stream lives as long as its handle (`StreamInner`).
         work.call("cuMemcpyHtoDAsync", asked(bytes, stream), |driver| unsafe {
@@ -256,14 +256,14 @@ unsafe fn zero(
     }
     let mut work = Submission::on(stream);
     work.writes(allocation)?;
-    // SAFETY: so many bytes are the allocation's, by duty 1, of the stream's context, as was compared, which are freed, and used by
+    // SAFETY: so many bytes are the allocation's, by duty 1, of the stream's context, as was checked, which are freed, and used by
     // others, after this write, as it is noted. The stream lives as long as its handle (`StreamInner`).
     work.call("cuMemsetD8Async", asked(bytes, stream), |driver| unsafe {
         driver.cuMemsetD8Async(address, 0, bytes, stream.raw())
     })
 }
 
-/// What a copy of so many bytes is asked as.
+/// The description of a copy of this many bytes, for errors and spans.
 pub(super) fn asked(bytes: usize, stream: &CudaStream) -> impl Fn() -> String {
     move || format!("{bytes} bytes, {}", stream.label())
 }

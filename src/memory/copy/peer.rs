@@ -56,7 +56,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         work.writes(self.allocation())?;
         let (from, to) = (source.allocation.context(), self.context());
         let asked = || format!("{bytes} bytes from device {} to device {}", from.ordinal(), to.ordinal());
-        // SAFETY: stream and contexts are of one driver, as was compared; both sides are device memory of the context
+        // SAFETY: stream and contexts are of one driver, as was checked; both sides are device memory of the context
         // named, have `bytes` bytes, and do not overlap, as this view is an exclusive borrow; they are freed, and used
         // by others, after the copy, which has noted its accesses. The stream lives as long as its handle
         // (`StreamInner`).

@@ -34,7 +34,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         stream.refuse_in_capture("cuMemcpyHtoDAsync")?;
         let mut work = Submission::on(stream);
         work.writes(self.allocation())?;
-        // SAFETY: both sides have `bytes` bytes, as was compared; the device's are of the stream's context, as was
+        // SAFETY: both sides have `bytes` bytes, as was checked; the device's are of the stream's context, as was
         // compared too, and are freed, and used by others, after the copy, which has noted its access; the host's stay,
         // and nothing else writes them, by the caller's duties 1 and 2. The stream lives as long as its handle
         // (`StreamInner`).

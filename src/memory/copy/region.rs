@@ -241,9 +241,9 @@ impl Pair<'_> {
     fn copy_rows(&self, work: Submission<'_>) -> Result<(), Error> {
         let (rows, stream) = (self.flat(), work.stream().raw());
         // SAFETY: `check` found both regions inside their memory, which is of the stream's context, as `copy_region` compared, which alone
-        // calls this, or the host's. Device memory is freed, and used by others, after the copy, which has noted its accesses; host
-        // memory is borrowed until `submit` has waited. Where both overlap the target gets some bits: any are a `T`. The stream lives as
-        // long as its handle (`StreamInner`).
+        // calls this, or the host's. Device memory is freed, and used by others, after the copy, which has noted its accesses; host memory
+        // is borrowed until `submit` has waited. If the regions overlap, the target gets unspecified bits, and any bits are a valid `T`.
+        // The stream lives as long as its handle (`StreamInner`).
         work.call(
             "cuMemcpy2DAsync",
             || self.asked(),
@@ -254,9 +254,9 @@ impl Pair<'_> {
     fn copy_planes(&self, work: Submission<'_>) -> Result<(), Error> {
         let (planes, stream) = (self.whole(), work.stream().raw());
         // SAFETY: `check` found both regions inside their memory, which is of the stream's context, as `copy_region` compared, which alone
-        // calls this, or the host's. Device memory is freed, and used by others, after the copy, which has noted its accesses; host
-        // memory is borrowed until `submit` has waited. Where both overlap the target gets some bits: any are a `T`. The stream lives as
-        // long as its handle (`StreamInner`).
+        // calls this, or the host's. Device memory is freed, and used by others, after the copy, which has noted its accesses; host memory
+        // is borrowed until `submit` has waited. If the regions overlap, the target gets unspecified bits, and any bits are a valid `T`.
+        // The stream lives as long as its handle (`StreamInner`).
         work.call(
             "cuMemcpy3DAsync",
             || self.asked(),

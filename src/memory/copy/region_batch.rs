@@ -142,7 +142,7 @@ impl Region<'_> {
         if array { self.size } else { 1 }
     }
 
-    /// An error if the driver cannot be told the pitch of a side.
+    /// An error if the pitch of a side cannot be expressed in the driver's units.
     fn countable(&self, side: &Side<'_>) -> Result<(), Error> {
         let (pitch, size) = (side.layout().pitch, self.unit());
         if size == 0 || pitch.is_multiple_of(size) {

@@ -80,8 +80,9 @@ pub struct DlTensor {
     raw: Raw,
 }
 
-/// Either structure, owned: live and as the standard says, by duty 1 of `from_raw` and `from_raw_legacy`, or as `made` and
-/// `into_raw_legacy` made it. The end of the `DlTensor` that has it frees it; until then nobody writes it, its lengths or its strides.
+/// Either structure, owned: live and as the standard requires, by duty 1 of `from_raw` and `from_raw_legacy`, or because `made` and
+/// `into_raw_legacy` created it so. Dropping the `DlTensor` that owns it frees it; until then nothing writes the structure, its
+/// lengths or its strides.
 #[derive(Debug)]
 enum Raw {
     Versioned(NonNull<DLManagedTensorVersioned>),
@@ -102,11 +103,12 @@ struct Kept {
     strides: Box<[i64]>,
 }
 
-/// The memory of tensors that this crate made and that were not released yet, by the tensor's address: a tensor tells
-/// neither its context nor who uses its memory, and what comes back is known again so.
+/// The memory of tensors that this crate created and that were not released yet, by the tensor's address. A tensor
+/// records neither its context nor the streams that use its memory; this table recovers both when the tensor is
+/// imported again.
 static OURS: Mutex<BTreeMap<usize, Arc<Allocation>>> = Mutex::new(BTreeMap::new());
 
-/// [`OURS`], locked. Memory that is taken out is dropped behind the lock: its end may run any code.
+/// [`OURS`], locked. Memory that is removed is dropped after the lock is released, because its drop may run any code.
 fn ours() -> MutexGuard<'static, BTreeMap<usize, Arc<Allocation>>> {
     // Nothing below the lock panics; a poisoned lock would still hold a whole list.
     OURS.lock().unwrap_or_else(PoisonError::into_inner)
@@ -150,7 +152,7 @@ impl<T: DlElement + Send + Sync> DeviceBuffer<T> {
         stream.refuse_in_capture("into_dlpack")?;
         Submission::on(stream).writes(self.allocation())?;
         let device = DLDevice { device_type: DLDevice::CUDA, device_id: self.context().raw_device() };
-        // The address is handed out: whoever has it uses it on streams that this crate does not know.
+        // The address is handed out, and may be used on streams that this crate does not know.
         let data = std::ptr::without_provenance_mut(self.cu_deviceptr() as usize);
         let mut strides = vec![1i64; shape.len()].into_boxed_slice();
         let mut step = 1i64;
@@ -303,7 +305,7 @@ impl DlTensor {
         }
         byte_len::<T>(len)?;
         let allocation = match allocation {
-            // The tensor and what it kept end here; the memory goes on.
+            // The tensor and what it kept are dropped here; the memory stays alive.
             Some(allocation) => allocation,
             // SAFETY: 1: the tensor keeps its memory until it is dropped, and the context can access it, by duties 2 and 4 of `from_raw` or `from_raw_legacy`.
             None => unsafe { Allocation::new(address, context, Origin::Foreign(Box::new(self))) },
@@ -329,7 +331,7 @@ impl DlTensor {
     /// Whether the elements are read-only.
     pub fn is_read_only(&self) -> bool {
         match self.raw {
-            // SAFETY: the structure is live, and nobody writes or frees it as long as this value has it (`Raw`).
+            // SAFETY: the structure is live, and nothing writes or frees it as long as this value owns it (`Raw`).
             Raw::Versioned(raw) => unsafe { raw.as_ref() }.flags & DLPACK_FLAG_BITMASK_READ_ONLY != 0,
             Raw::Legacy(_) => false,
         }
@@ -363,14 +365,14 @@ impl DlTensor {
     }
 }
 
-/// `count` numbers; none where `start` is null.
+/// A slice of `count` numbers; empty if `start` is null.
 ///
 /// # Safety
-/// 1. At `start`, unless it is null, stand so many numbers, aligned, which nobody writes as long as `'a` lasts.
+/// 1. Unless `start` is null, it points to `count` aligned numbers that nothing writes during `'a`.
 unsafe fn dimensions<'a>(start: *const i64, count: i32) -> &'a [i64] {
     match usize::try_from(count) {
-        // SAFETY: `start` is not null, so that `count` numbers stand there, aligned, which nobody writes, by the
-        // caller's duty 1.
+        // SAFETY: `start` is not null, so by the caller's duty 1 it points to `count` aligned numbers that nothing
+        // writes.
         Ok(count) if count > 0 && !start.is_null() => unsafe { std::slice::from_raw_parts(start, count) },
         _ => &[],
     }
@@ -414,7 +416,7 @@ unsafe extern "C" fn delete(tensor: *mut DLManagedTensorVersioned) {
         let tensor = Box::from_raw(tensor);
         Box::from_raw(tensor.manager_ctx.cast::<Kept>())
     };
-    // Whoever called this may be C: a panic must not reach it.
+    // The caller may be C code: a panic must not unwind into it.
     drop_quietly([kept]);
 }
 

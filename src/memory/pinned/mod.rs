@@ -133,7 +133,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
         let owner = context.make(
             "cuMemHostAlloc",
             || format!("{bytes} bytes for {len} elements, flags {flags:?}"),
-            // SAFETY: `make` made the context current; the place outlives the call.
+            // SAFETY: `make` made the context current; the output outlives the call.
             |driver, start| unsafe { driver.cuMemHostAlloc(start, bytes, flags.bits()) },
             |start| HostAllocation { start, context: context.clone() },
         )?;
@@ -177,7 +177,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
     ///
     /// # Safety
     /// 1. `start` points to `len` values, aligned for them, in memory that is pinned in `context` until `owner` is dropped.
-    /// 2. Nobody else touches them until then.
+    /// 2. Nothing else accesses them until then.
     pub(super) unsafe fn owned_by(
         context: &CudaContext,
         start: *mut c_void,
@@ -411,7 +411,7 @@ impl<T: DeviceCopy> PinnedBuffer<T> {
 
 /// An error if a capture or a graph keeps the memory: it may run while the host looks.
 pub(super) fn free_of_graphs(allocation: &Arc<Allocation>) -> Result<(), Error> {
-    // Only captures and graphs hold further handles, and a graph notes its uses before it lets go.
+    // Only captures and graphs hold further handles, and a graph records its uses before it releases one.
     if Arc::strong_count(allocation) > 1 {
         return Err(crate::error::ErrorKind::HostAccess(HostAccess::Graph).into());
     }

@@ -212,7 +212,7 @@ impl<T: DeviceCopy> DeviceViewMut<'_, T> {
         let mut work = Submission::on(stream);
         work.reads(source.allocation)?;
         work.writes(self.allocation())?;
-        // SAFETY: both sides have `bytes` bytes and are of the stream's context, as was compared, which `call` makes current; the stream lives
+        // SAFETY: both sides have `bytes` bytes and are of the stream's context, as was checked, which `call` makes current; the stream lives
         // as long as its handle (`StreamInner`). They are given back, and used by others, after the copy, which has noted its accesses;
         // memory that is lent is waited for by `with_registered` or by `submit`, and no graph takes it. Any bits are a `T`.
         submit(work, source.loan, "cuMemcpyHtoDAsync", asked(bytes, stream), |driver| unsafe {
@@ -261,7 +261,7 @@ impl<T: DeviceCopy> DeviceView<'_, T> {
         let mut work = Submission::on(stream);
         work.reads(self.allocation())?;
         work.writes(destination.allocation)?;
-        // SAFETY: both sides have `bytes` bytes and are of the stream's context, as was compared, which `call` makes current; the stream lives
+        // SAFETY: both sides have `bytes` bytes and are of the stream's context, as was checked, which `call` makes current; the stream lives
         // as long as its handle (`StreamInner`). They are given back, and used by others, after the copy, which has noted its accesses;
         // memory that is lent is waited for by `with_registered` or by `submit`, and no graph takes it. Any bits are a `T`.
         submit(work, destination.loan, "cuMemcpyDtoHAsync", asked(bytes, stream), |driver| unsafe {

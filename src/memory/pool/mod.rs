@@ -61,8 +61,8 @@ options! {
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
 ///
-/// Its buffers keep it alive. Destroying a pool that this crate created waits for the context, so that none of its memory is being
-/// freed any more.
+/// Its buffers keep it alive. Destroying a pool that this crate created waits for the context, so that frees of its memory have
+/// completed.
 #[derive(Clone, Debug)]
 #[doc(alias = "CUmemoryPool")]
 pub struct MemoryPool {
@@ -71,8 +71,8 @@ pub struct MemoryPool {
 
 #[derive(Debug)]
 struct PoolInner {
-    /// Lives as long as this: this destroys it, at its own end; or it is the default pool of its device, which never ends; or who gave it
-    /// to `current_of` or `from_raw` promised so, by duty 1 there.
+    /// Lives as long as this value: this value destroys it when dropped; or it is the default pool of its device, which is never
+    /// destroyed; or the caller of `current_of` or `from_raw` promised it, by duty 1 there.
     raw: CUmemoryPool,
     context: CudaContext,
     owned: bool,
@@ -309,7 +309,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
             "cuMemAllocFromPoolAsync",
             || format!("{bytes} bytes for {len} elements"),
             // SAFETY: `make` made the context current; stream and pool live as long as their handles (`StreamInner`, `PoolInner::raw`), and
-            // are of one driver, as was compared; the place outlives the call.
+            // are of one driver, as was checked; the output outlives the call.
             |driver, address| unsafe {
                 driver.cuMemAllocFromPoolAsync(address, bytes, pool.raw(), stream.raw())
             },

@@ -130,14 +130,15 @@ impl<T: ArrayElement> Clone for CudaArray<T> {
 
 #[derive(Debug)]
 pub(in crate::memory) struct ArrayInner {
-    /// Lives as long as this: this destroys it, at its own end; or what it is a level of does, which `level_of` keeps; or who gave it to
-    /// `from_raw` promised so, by duty 1 there.
+    /// Lives as long as this value: this value destroys it when dropped; or the mipmapped array that it is a level of does, which
+    /// `level_of` keeps alive; or the caller of `from_raw` promised it, by duty 1 there.
     pub(in crate::memory) raw: CUarray,
     pub(in crate::memory) context: CudaContext,
     extent: Extent,
     flags: ArrayFlags,
     accesses: StreamAccesses,
-    /// The handle of a texture or surface of it was given out: kernels may use it that nobody noted here.
+    /// Whether the handle of one of its textures or surfaces was handed out: kernels may use it that are not recorded
+    /// here.
     escaped: AtomicBool,
     /// Whether this crate made it as an array of its own.
     owned: bool,
@@ -471,7 +472,7 @@ impl ArrayInner {
             return Ok(());
         }
         self.context.may_give_back("cuArrayDestroy")?;
-        // The driver does not promise that destroying waits. Where this fails, the end of this value tries again.
+        // The driver does not guarantee that destroying waits. If this fails, dropping this value tries again.
         self.accesses.end(&self.context, *self.escaped.get_mut())?;
         self.owned = false;
         // SAFETY: this crate made the array, destroys it once, no handle and no graph with a share is left, and `end` has waited for the

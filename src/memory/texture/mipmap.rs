@@ -49,7 +49,8 @@ pub(in crate::memory) struct MipmapInner {
     levels: u32,
     /// Of all levels.
     accesses: StreamAccesses,
-    /// The handle of a texture or surface of it or of a level was given out: kernels may use it that nobody noted here.
+    /// Whether the handle of a texture or surface of it or of one of its levels was handed out: kernels may use it that
+    /// are not recorded here.
     escaped: AtomicBool,
     owned: bool,
 }
@@ -179,7 +180,7 @@ impl MipmapInner {
             return Ok(());
         }
         self.context.may_give_back("cuMipmappedArrayDestroy")?;
-        // The driver does not promise that destroying waits. Where this fails, the end of this value tries again.
+        // The driver does not guarantee that destroying waits. If this fails, dropping this value tries again.
         self.accesses.end(&self.context, *self.escaped.get_mut())?;
         self.owned = false;
         // SAFETY: this value owned it, and destroys it once; no handle, level and no graph with a share is left, and `end` has waited for

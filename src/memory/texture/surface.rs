@@ -168,7 +168,7 @@ impl SurfaceInner {
         }
         let context = self.used.context();
         context.may_give_back("cuSurfObjectDestroy")?;
-        // Kernels that were given the handle may still run. Where this fails, the end of this value tries again.
+        // Kernels that received the handle may still be running. If this fails, dropping this value tries again.
         self.used.end()?;
         self.handle = SurfaceHandle(0);
         // SAFETY: this value owned the object, and destroys it once, as 0 stands here after; no graph has a share: it would keep this

@@ -184,7 +184,7 @@ impl MulticastBinding {
         self.context.end_of_work()?;
         self.bound = false;
         let (device, bytes) = (self.context.raw_device(), self._memory.byte_len());
-        // SAFETY: this value bound the range on this device, as `bind` compared, and unbinds it once; no work of the context is left that
+        // SAFETY: this value bound the range on this device, as `bind` checked, and unbinds it once; no work of the context is left that
         // could use it. Buffers of the object are those of `from_shared_mapping`, of whose duty 2 it is that none uses it any more, on
         // whatever device.
         self.context.give_back("cuMulticastUnbind", String::new, |driver| unsafe {

@@ -131,7 +131,7 @@ impl PhysicalAllocation {
     /// Takes over memory, or a multicast object, of that handle, bytes and granularity.
     ///
     /// # Safety
-    /// 1. The handle is live and nobody else's to release.
+    /// 1. The handle is live, and nothing else releases it.
     pub(in crate::memory) unsafe fn owned(
         context: &CudaContext,
         handle: CUmemGenericAllocationHandle,
@@ -166,7 +166,7 @@ impl PhysicalAllocation {
         let handle = self.context().make(
             CALL,
             || format!("{kind:?}"),
-            // SAFETY: the memory lives as long as this handle, whose inner part releases it at its end; the place outlives the call, and
+            // SAFETY: the memory lives as long as this handle, whose inner part releases it at its end; the output outlives the call, and
             // has room for the largest kind of handle, 64 bytes at a multiple of 8.
             |driver, bytes: &mut HandleBytes| unsafe {
                 driver.cuMemExportToShareableHandle((&raw mut *bytes).cast(), self.raw(), raw, 0)

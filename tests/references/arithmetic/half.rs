@@ -215,8 +215,9 @@ fn axpy_in_pairs() {
     let (n, alpha) = (x.len() / 2, [0x3e00u16, 0xb555]); // 1.5, -0.333
     let words = |column: &[u64]| column.iter().map(|&bits| bits as u16).collect::<Vec<_>>();
     let (dx, mut out) = (gpu.put(&words(&x)), gpu.put(&words(&y)));
-    // SAFETY: 1, 2: the kernel takes two halves, two addresses and a count; it reads n pairs of x and changes n pairs of out,
-    // which both have; 3, 4: `get` below waits before they end, and nothing else uses them; 5: of bits; 6: it ends.
+    // SAFETY: 1, 2: the kernel takes a pair of halves, two addresses and a count; it reads n pairs of x and changes n pairs
+    // of out, and both buffers have that many; 3, 4: `get` below waits before they are dropped, and nothing else uses them;
+    // 5: any bits are an element; 6: it ends.
     unsafe {
         cuda_launch! { kernel: axpy_f16x2, module: module, stream: gpu.stream,
         config: LaunchConfig::for_num_elems(n as u32),

@@ -1,4 +1,4 @@
-//! What the elements of arrays and textures are.
+//! The formats of the elements of arrays and textures.
 
 use cuda_driver_sys::CUarray_format;
 
@@ -6,7 +6,7 @@ use crate::driver::entry::{INVALID_VALUE, NOT_SUPPORTED, Outcome};
 use crate::driver::since::Known;
 use crate::texture::{Channel, Texel};
 
-/// The element that a descriptor says. Compressed and planar formats are not emulated.
+/// The element format of a descriptor. Compressed and planar formats are not emulated.
 pub(in crate::driver) fn texel(format: CUarray_format, channels: u32) -> Outcome<Texel> {
     use CUarray_format as F;
     let channel = match format.known()? {
@@ -23,7 +23,7 @@ pub(in crate::driver) fn texel(format: CUarray_format, channels: u32) -> Outcome
     if matches!(channels, 1 | 2 | 4) { Ok(Texel { channel, channels }) } else { Err(INVALID_VALUE) }
 }
 
-/// The formats whose name says the number of channels too.
+/// The formats whose name includes the number of channels.
 fn normalized(format: CUarray_format, given: u32) -> Outcome<Texel> {
     use CUarray_format as F;
     let (channel, channels) = match format {

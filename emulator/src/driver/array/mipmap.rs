@@ -51,12 +51,12 @@ impl Call {
     }
 }
 
-/// Whether the depth counts layers or faces, which stay as many in all levels.
+/// Whether the depth is a number of layers or faces, which is the same in all levels.
 fn is_layered(descriptor: &CUDA_ARRAY3D_DESCRIPTOR) -> bool {
     descriptor.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP) != 0
 }
 
-/// As many levels as the sizes can be halved, and one.
+/// The maximum number of levels: one more than the number of times that the sizes can be halved.
 fn most_levels(descriptor: &CUDA_ARRAY3D_DESCRIPTOR) -> u32 {
     let depth = if is_layered(descriptor) { 0 } else { descriptor.Depth };
     let largest = descriptor.Width.max(descriptor.Height).max(depth);

@@ -1,6 +1,7 @@
 //! Arrays: device memory that programs cannot address, only copy to and from, and read through textures and surfaces.
 //!
-//! The bytes lie row after row without gaps in an allocation of the device's memory that no function hands out.
+//! The bytes are stored row after row without gaps in an allocation of device memory whose address no function
+//! returns.
 
 mod format;
 pub(super) mod linear;
@@ -31,9 +32,9 @@ entries! {
 pub(super) struct Array {
     pub(super) context: Arc<Context>,
     pub(super) descriptor: CUDA_ARRAY3D_DESCRIPTOR,
-    /// What an element is.
+    /// The format of an element.
     pub(super) texel: Texel,
-    /// Where its bytes are.
+    /// The address of its bytes.
     pub(super) address: u64,
     /// Made with the mipmapped array of that handle, and destroyed with it.
     pub(super) level_of: Option<usize>,
@@ -49,7 +50,7 @@ const FLAGS: u32 = CUDA_ARRAY3D_LAYERED
     | CUDA_ARRAY3D_DEPTH_TEXTURE
     | CUDA_ARRAY3D_COLOR_ATTACHMENT;
 
-/// What an array may be at most: width, height, depth or layers. An H200's answers to the device attributes.
+/// The maximum width, height and depth or layers of arrays: the device attributes of an H200.
 const LIMIT_1D: [usize; 3] = [131_072, 0, 0];
 const LIMIT_1D_LAYERED: [usize; 3] = [32_768, 0, 2_048];
 const LIMIT_2D: [usize; 3] = [131_072, 65_536, 0];
@@ -88,8 +89,8 @@ impl Array {
         self.shape()[0] * self.texel.bytes()
     }
 
-    /// Where a region of it starts: `at` bytes into a row, rows and planes, of `size` bytes, rows and planes. `None` if
-    /// it is not inside, or cuts an element.
+    /// The offset of a region that starts `at` bytes, rows and planes into the array and has `size` bytes, rows and
+    /// planes. `None` if it is not inside, or does not consist of whole elements.
     pub(super) fn place(&self, [x, y, z]: [usize; 3], [width, height, depth]: [usize; 3]) -> Option<u64> {
         let (pitch, [_, rows, planes], element) = (self.pitch(), self.shape(), self.texel.bytes());
         let inside = |start: usize, count: usize, limit: usize| {
@@ -112,7 +113,7 @@ impl Array {
 
     /// Gives its memory back.
     fn free(&self, state: &State) {
-        // It is live: this array alone frees it.
+        // The allocation is live, because only this array frees it.
         let _ = state.memory.free(self.address);
     }
 }
@@ -121,7 +122,7 @@ fn shape(descriptor: &CUDA_ARRAY3D_DESCRIPTOR) -> [usize; 3] {
     [descriptor.Width, descriptor.Height.max(1), descriptor.Depth.max(1)]
 }
 
-/// What an element of a descriptor is, if the descriptor is one that the driver takes.
+/// The element format of a descriptor, if the driver accepts the descriptor.
 fn checked(descriptor: &CUDA_ARRAY3D_DESCRIPTOR) -> Outcome<Texel> {
     let CUDA_ARRAY3D_DESCRIPTOR { Width: width, Height: height, Depth: depth, Flags: flags, .. } =
         *descriptor;

@@ -130,7 +130,7 @@ pub(super) fn present() -> Outcome<Option<Arc<Context>>> {
     Ok(CONTEXTS.get(get().ok_or(INVALID_CONTEXT)?))
 }
 
-/// The context with that handle, or for NULL the current one; must be alive.
+/// The context with that handle, or the current one for NULL; it must be alive.
 pub(in crate::driver) fn named(context: CUcontext, destroyed: CUresult) -> Outcome<Arc<Context>> {
     let context = match context.addr() {
         0 => present()?,

@@ -18,9 +18,9 @@ entries! {
 }
 
 impl Context {
-    /// The moment at which all that its streams were given so far is done.
+    /// Completes when all work submitted to its streams so far is done.
     fn all_done(&self, event: &Event) -> Outcome<Arc<Completion>> {
-        // A queue of no stream: it waits for all others, and is forgotten when it has.
+        // A queue without a stream: it waits for all others, and is discarded afterwards.
         let job = match event.begin() {
             None => Job::Point,
             Some(recording) => Job::Run(Box::new(move || {

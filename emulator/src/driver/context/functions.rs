@@ -39,7 +39,7 @@ entries! {
     cuCtxResetPersistingL2Cache() = reset_l2;
 }
 
-/// The API version that driver 580 tells for every context.
+/// The API version that driver 580 reports for every context.
 const API_VERSION: c_uint = 3020;
 
 fn create(
@@ -85,7 +85,7 @@ fn destroy(call: &Call, context: CUcontext) -> Outcome {
         _ if context.is_null() => return Err(INVALID_VALUE),
         Found::Unknown => return Err(INVALID_CONTEXT),
         Found::Live(context) if context.primary => return Err(INVALID_CONTEXT),
-        // Its entry stays: threads where it is still current are told that it is destroyed.
+        // Its entry is kept, so that threads on which it is still current get the error that it is destroyed.
         Found::Live(context) if context.is_alive() => context.destroy(state),
         Found::Live(_) | Found::Gone => return Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED),
     }
@@ -95,7 +95,8 @@ fn destroy(call: &Call, context: CUcontext) -> Outcome {
     Ok(())
 }
 
-/// Whether a handle was ever a context: a destroyed one can be made current, and every use then says what it is.
+/// Whether a handle was ever a context: a destroyed one can be made current, and every use then returns the error for
+/// it.
 fn known(_: &Call, context: CUcontext) -> Outcome<usize> {
     match CONTEXTS.find(context.addr()) {
         Found::Unknown => Err(INVALID_CONTEXT),
@@ -206,7 +207,7 @@ fn get_banks(call: &Call, config: Out<CUsharedconfig>) -> Outcome {
     Ok(())
 }
 
-/// The banks of shared memory are four bytes wide on this architecture, whatever is asked for.
+/// The banks of shared memory are four bytes wide on this architecture, whatever is requested.
 fn set_banks(call: &Call, config: CUsharedconfig) -> Outcome {
     call.context()?;
     checked_banks(config).map(|_| ())

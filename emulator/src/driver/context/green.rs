@@ -1,7 +1,8 @@
-//! Green contexts: parts of a device's multiprocessors. Here kernels of all contexts share the host's cores; what is kept is
-//! the arithmetic of the parts, and who has which.
+//! Green contexts: parts of a device's multiprocessors. Here kernels of all contexts share the host's cores; only the
+//! arithmetic of the parts and their assignment are emulated.
 //!
-//! Relies on the caller for arrays of the lengths it gives (C1 in `entry`), and for resources that are set whole, by a driver (C2).
+//! Relies on the caller for arrays of the stated lengths (C1 in `entry`), and for resources that a driver has initialised
+//! completely (C2).
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::*;
@@ -32,12 +33,12 @@ entries! {
     cuStreamGetGreenCtx(stream: CUstream, green: *mut CUgreenCtx) = of_stream;
 }
 
-/// Some multiprocessors of a device: what a resource and a description mean.
+/// Some multiprocessors of a device: the meaning of a resource or a description.
 #[derive(Clone, Copy)]
 pub(in crate::driver) struct Part {
     device: CUdevice,
     multiprocessors: u32,
-    /// Came out of a split: it is split again only once a green context has it.
+    /// Whether it is the result of a split: it can be split again only once a green context has it.
     from_split: bool,
 }
 
@@ -48,7 +49,7 @@ pub(in crate::driver) struct Green {
 }
 
 pub(in crate::driver) static GREENS: PerSlot<Handles<Green>> = per_slot!(Handles::new(40));
-/// What `cuDevResourceGenerateDesc` made.
+/// The descriptions that `cuDevResourceGenerateDesc` created.
 static DESCRIPTIONS: PerSlot<Handles<Part>> = per_slot!(Handles::new(41));
 
 /// Forgets all green contexts.
@@ -68,7 +69,7 @@ impl Part {
         Part { device, multiprocessors: MULTIPROCESSORS, from_split: false }
     }
 
-    /// As the API passes it; the device goes into the bytes that are the driver's own.
+    /// The resource in the form of the API; the device is stored in the bytes that are internal to the driver.
     fn to_c(self) -> CUdevResource {
         let mut resource =
             CUdevResource { type_: CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM, ..Default::default() };
@@ -92,7 +93,8 @@ impl Part {
         let [b'e', device, from_split, ..] = resource._internal_padding else { return Err(INVALID_VALUE) };
         let device = CUdevice::from(device);
         checked(device)?;
-        // SAFETY: the type that was just compared names this member, which is set, by C2: by `to_c`, as the mark says. Any bytes are a number.
+        // SAFETY: the type, which was just checked, selects this member, which is set, by C2: by `to_c`, as the mark shows. Any bytes are a
+        // number.
         let multiprocessors = unsafe { resource.__bindgen_anon_1.sm.smCount };
         if multiprocessors > MULTIPROCESSORS {
             return Err(INVALID_VALUE);
@@ -100,7 +102,7 @@ impl Part {
         Ok(Part { device, multiprocessors, from_split: from_split != 0 })
     }
 
-    /// Answers with it, if multiprocessors are what is asked for.
+    /// Returns it, if multiprocessors are requested.
     fn answer(self, resource: Out<CUdevResource>, kind: CUdevResourceType) -> Outcome {
         let place = resource.required()?;
         if kind != CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM {
@@ -168,8 +170,8 @@ fn split(
         return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
     }
     for index in 0..made {
-        // SAFETY: 1: it is not null, so by C1 it has as many places as `groups` said, `asked`, and `made` is at most that. The place of the turn
-        // before is not used any more.
+        // SAFETY: 1: it is not null, so by C1 it has `asked` elements, the number in `groups`, and `made` is at most that. The `Out` of the
+        // previous iteration is no longer used.
         let place = unsafe { result.element(index as usize) };
         place.set(part(size).to_c());
     }

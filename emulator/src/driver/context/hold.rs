@@ -1,4 +1,4 @@
-//! A moment in which no work runs.
+//! Pauses in which no work runs.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -7,10 +7,10 @@ use crate::driver::queue::{self, Completion};
 use crate::driver::slot::{PerSlot, per_slot};
 use crate::driver::state::lock;
 
-/// What work of new contexts waits for, while there is such a moment or one is about to come.
+/// The completion that work of new contexts waits for, during a pause or when one is about to begin.
 static GATE: PerSlot<Mutex<Option<Arc<Completion>>>> = per_slot!(Mutex::new(None));
 
-/// Opens a gate when dropped, so that a panic stops nobody.
+/// Opens a gate when dropped, so that a panic does not block others forever.
 struct Held(Arc<Completion>);
 
 impl Drop for Held {
@@ -20,8 +20,8 @@ impl Drop for Held {
     }
 }
 
-/// Makes a change while no work of any context runs: after all that was given before, and before all that is given from now on. One at a
-/// time.
+/// Makes a change while no work of any context runs: after all work submitted before, and before all work submitted from now on. One
+/// change at a time.
 pub(in crate::driver) fn while_idle<T>(change: impl FnOnce() -> T) -> T {
     let held = Held(Arc::default());
     let before = {
@@ -34,7 +34,7 @@ pub(in crate::driver) fn while_idle<T>(change: impl FnOnce() -> T) -> T {
     change()
 }
 
-/// To be held while a new context becomes known: its work waits for the present gate.
+/// To be held while a new context is registered, so that its work waits for the present gate.
 pub(super) fn join(context: &Context) -> MutexGuard<'static, Option<Arc<Completion>>> {
     let gate = lock(&GATE);
     context.order.wait_for(gate.clone());

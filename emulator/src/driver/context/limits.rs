@@ -1,5 +1,5 @@
-//! `cuCtxGetLimit` and `cuCtxSetLimit`. Defaults and bounds are what an H200 with driver 580 answered. The bytes of the heap that kernels
-//! allocate from are the heap's to know.
+//! `cuCtxGetLimit` and `cuCtxSetLimit`. Defaults and bounds are those that an H200 with driver 580 returned. The size of the kernels'
+//! heap is kept by the heap.
 
 use cuda_driver_sys::{CUlimit, CUresult};
 

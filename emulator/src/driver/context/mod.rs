@@ -1,4 +1,4 @@
-//! Contexts: what `cuCtxCreate` and `cuDevicePrimaryCtxRetain` make, and the stack of current ones.
+//! Contexts, which `cuCtxCreate` and `cuDevicePrimaryCtxRetain` create, and the stack of current ones.
 
 pub(super) mod current;
 pub(super) mod events;
@@ -23,15 +23,15 @@ use std::sync::{Arc, Mutex};
 
 /// A context. Objects of a context hold it; it holds its streams until it dies.
 pub(super) struct Context {
-    /// What the program calls it. A primary context has one handle for all its lives.
+    /// Its handle. A primary context keeps its handle when it is created again.
     pub(super) handle: usize,
     /// Its number: another one for every life of the primary context.
     pub(super) id: u64,
     /// Its device.
     pub(super) device: CUdevice,
-    /// The memory of its device, where it allocates.
+    /// The memory of its device, from which it allocates.
     pub(super) memory: Arc<Memory>,
-    /// Where its kernels allocate.
+    /// The heap of its kernels.
     pub(super) heap: Arc<Heap>,
     /// Numbers of the contexts whose memory its kernels may reach.
     pub(super) peers: Mutex<Vec<u64>>,
@@ -41,14 +41,14 @@ pub(super) struct Context {
     pub(super) green: bool,
     flags: AtomicU32,
     alive: AtomicBool,
-    /// Whether the program has reset it: its kernels end as they stand.
+    /// Whether the program has reset it: its kernels are abandoned.
     pub(super) reset: AtomicBool,
     /// The queues of its streams.
     pub(super) order: Arc<Order>,
     pub(super) settings: Mutex<Settings>,
 }
 
-/// How a context comes to be.
+/// How a context is created.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ContextKind {
     Primary,
@@ -59,7 +59,7 @@ pub(super) enum ContextKind {
 /// All contexts.
 pub(super) static CONTEXTS: PerSlot<Handles<Context>> = per_slot!(Handles::new(0));
 
-/// What can be set on a context.
+/// The settings of a context.
 pub(super) struct Settings {
     limits: Limits,
     cache: CUfunc_cache,
@@ -100,7 +100,7 @@ impl Context {
         Ok(context)
     }
 
-    /// A context that no program sees, for what is loaded without one.
+    /// A context that is invisible to programs, for images that are loaded without one.
     pub(super) fn nowhere() -> Arc<Context> {
         Arc::new(Context::empty(0))
     }
@@ -129,7 +129,8 @@ impl Context {
         }
     }
 
-    /// Whether kernels of one run on streams of the other: green contexts and the primary one of a device share their kernels.
+    /// Whether kernels of one can run on streams of the other: green contexts and the primary context of a device share their
+    /// kernels.
     pub(super) fn shares_kernels(&self, other: &Context) -> bool {
         let of_primary = |context: &Context| context.primary || context.green;
         self.id == other.id || (self.device == other.device && of_primary(self) && of_primary(other))
@@ -140,7 +141,7 @@ impl Context {
         lock(&self.settings).limits.get(limit, &self.heap)
     }
 
-    /// What its kernels prefer, cache or shared memory.
+    /// The cache preference of its kernels.
     pub(super) fn cache(&self) -> CUfunc_cache {
         lock(&self.settings).cache
     }
@@ -155,13 +156,13 @@ impl Context {
         self.alive.load(Ordering::Acquire)
     }
 
-    /// The flags as `cuCtxGetFlags` tells them.
+    /// The flags that `cuCtxGetFlags` returns.
     fn flags(&self) -> u32 {
         let flags = self.flags.load(Ordering::Relaxed);
         if self.primary { flags | MAP_HOST } else { flags }
     }
 
-    /// Waits for all work given to this context before.
+    /// Waits for all work submitted to this context so far.
     pub(super) fn synchronize(&self) {
         self.order.synchronize();
     }
@@ -177,7 +178,7 @@ impl Context {
         live.fold(0, |devices, other| devices | 1 << other.device)
     }
 
-    /// Ends it: waits for its work, then takes everything with it that it owns.
+    /// Destroys it: waits for its work, then destroys everything that it owns.
     fn destroy(&self, state: &State) {
         self.alive.store(false, Ordering::Release);
         self.synchronize();
@@ -206,13 +207,13 @@ fn finding(leak: Leak) -> Finding {
     }
 }
 
-/// Ends all contexts, and with them what they own.
+/// Destroys all contexts and everything that they own.
 pub(super) fn end_all(state: &State) {
     primary::end_all(state);
     CONTEXTS.all().iter().filter(|context| context.is_alive()).for_each(|context| context.destroy(state));
 }
 
-/// Forgets all contexts, which have ended.
+/// Forgets all contexts, which were destroyed before.
 pub(super) fn clear() {
     CONTEXTS.clear();
 }
@@ -222,12 +223,12 @@ pub(super) fn synchronize_all() {
     CONTEXTS.all().iter().for_each(|context| context.synchronize());
 }
 
-/// Refuses what is no cache preference.
+/// Refuses values that are not a cache preference.
 pub(super) fn checked_cache(config: CUfunc_cache) -> Outcome<CUfunc_cache> {
     if config.0 <= CUfunc_cache::CU_FUNC_CACHE_PREFER_EQUAL.0 { Ok(config) } else { Err(INVALID_VALUE) }
 }
 
-/// Refuses what is no bank size.
+/// Refuses values that are not a bank size.
 pub(super) fn checked_banks(config: CUsharedconfig) -> Outcome<CUsharedconfig> {
     if config.0 <= CUsharedconfig::CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE.0 {
         Ok(config)

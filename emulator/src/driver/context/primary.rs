@@ -1,4 +1,4 @@
-//! The primary context of each device: counted, one handle for all its lives.
+//! The primary context of each device, with a reference count; it keeps its handle when it is created again.
 
 use cuda_driver_sys::{CUcontext, CUdevice, CUresult};
 use std::ffi::{c_int, c_uint};
@@ -26,7 +26,7 @@ impl Primary {
         Primary { handle: 0, count: 0, flags: 0, active: None }
     }
 
-    /// That of a device.
+    /// The primary context of a device.
     fn of(device: CUdevice) -> Outcome<MutexGuard<'static, Primary>> {
         checked(device)?;
         let known = usize::try_from(device).ok().and_then(|device| PRIMARIES.get(device));
@@ -72,11 +72,11 @@ fn retain(call: &Call, context: Out<CUcontext>, device: CUdevice) -> Outcome {
     Ok(())
 }
 
-/// One more retain; the handle.
+/// Adds a reference and returns the handle.
 pub(super) fn hold(state: &State, device: CUdevice) -> Outcome<usize> {
     let mut primary = Primary::of(device)?;
     if primary.active.is_none() {
-        // A process with a fault gets no new context; one that is still there can be retained.
+        // After a fault no context can be created; an existing one can still be retained.
         state.fault.check()?;
         primary.active =
             Some(Context::create(state, primary.handle, device, ContextKind::Primary, primary.flags)?);
@@ -89,7 +89,7 @@ fn release(call: &Call, device: CUdevice) -> Outcome {
     let_go(call.state()?, device)
 }
 
-/// One retain less.
+/// Releases a reference.
 pub(super) fn let_go(state: &State, device: CUdevice) -> Outcome {
     let mut primary = Primary::of(device)?;
     primary.count = primary.count.checked_sub(1).ok_or(INVALID_CONTEXT)?;
@@ -102,7 +102,7 @@ pub(super) fn let_go(state: &State, device: CUdevice) -> Outcome {
 fn reset(call: &Call, device: CUdevice) -> Outcome {
     let state = call.state()?;
     let mut primary = Primary::of(device)?;
-    // Whoever resets does not wait for kernels that may never end.
+    // A reset must not wait for kernels that may never end.
     if let Some(context) = &primary.active {
         context.reset.store(true, Ordering::Relaxed);
     }

@@ -1,5 +1,4 @@
-//! Device attributes: those of an H200 (driver 580 answered the values), except that the device does not claim what the
-//! emulator cannot do.
+//! Device attributes: those of an H200 (driver 580 answered the values), except for features that the emulator lacks.
 
 use cuda_driver_sys::{CUdevice, CUdevice_attribute};
 use std::ffi::c_int;
@@ -12,13 +11,13 @@ pub(in crate::driver) fn attribute(attribute: CUdevice_attribute) -> Option<c_in
     let (_, value) = H200.get(index)?;
     Some(match attribute {
         _ if NOT_EMULATED.contains(&attribute) => 0,
-        // Descriptors; an H200 has fabric handles, too, which are 8.
+        // File descriptors; an H200 also supports fabric handles, which are 8.
         CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES => 1,
         _ => *value,
     })
 }
 
-/// The value that a device answers; `None` for what the driver does not know. Each is on a bus of its own.
+/// The value for a device; `None` if the driver does not know the attribute. Each device is on its own bus.
 pub(in crate::driver) fn attribute_of(device: CUdevice, id: CUdevice_attribute) -> Option<c_int> {
     match id {
         CUdevice_attribute::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID => Some(device),
@@ -32,7 +31,7 @@ macro_rules! attributes {
     };
 }
 
-/// What an H200 answers, ascending; the PCI numbers are the emulator's own.
+/// The values of an H200, in ascending order; the PCI numbers are the emulator's own.
 const H200: &[(CUdevice_attribute, c_int)] = attributes! {
     CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1024,
     CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X = 1024,
@@ -182,7 +181,7 @@ const H200: &[(CUdevice_attribute, c_int)] = attributes! {
     CU_DEVICE_ATTRIBUTE_ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED = 0,
 };
 
-/// What an H200 has and the emulator does not yet: answered with 0, so that programs take another way.
+/// Features of an H200 that the emulator lacks: the value is 0, so that programs use an alternative.
 const NOT_EMULATED: &[CUdevice_attribute] = &[
     CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CAN_TEX2D_GATHER,
     CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COOPERATIVE_MULTI_DEVICE_LAUNCH,

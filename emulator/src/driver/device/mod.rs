@@ -35,7 +35,7 @@ entries! {
     cuDeviceGetExecAffinitySupport(supported: *mut c_int, kind: CUexecAffinityType, device: CUdevice) = affinity;
 }
 
-/// Refuses what is no device.
+/// Refuses values that are not a device.
 pub(super) fn checked(device: CUdevice) -> Outcome {
     state::get().ok_or(CUresult::CUDA_ERROR_NOT_INITIALIZED)?.memory_of(device).map(|_| ())
 }

@@ -1,5 +1,5 @@
-//! Devices that reach each other's memory. All of them can, one way at a time: `cuCtxEnablePeerAccess` lets the kernels of
-//! the current context reach what contexts of another device allocate with `cuMemAlloc`.
+//! Peer access between devices. All pairs support it, one direction at a time: `cuCtxEnablePeerAccess` lets the kernels of
+//! the current context access memory that contexts of another device allocate with `cuMemAlloc`.
 
 use cuda_driver_sys::*;
 use std::ffi::{c_int, c_uint};
@@ -82,7 +82,7 @@ fn enable(call: &Call, context: CUcontext, flags: c_uint) -> Outcome {
     Ok(())
 }
 
-/// What is running may still use the memory: it is waited for.
+/// Running work may still use the memory, so this waits for it.
 fn disable(call: &Call, context: CUcontext) -> Outcome {
     let (current, peer) = pair(call, context)?;
     let enabled = lock(&current.peers).iter().position(|id| *id == peer.id);

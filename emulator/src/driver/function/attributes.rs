@@ -1,4 +1,5 @@
-//! Function attributes and parameters. What can be read and set, and the bounds, are those of driver 580 on an H200.
+//! Function attributes and parameters. Readable and writable attributes and their bounds are those of driver 580 on
+//! an H200.
 
 use cuda_driver_sys::CUfunction_attribute as A;
 use std::ffi::c_int;
@@ -9,7 +10,7 @@ use crate::driver::module::Shape;
 use crate::driver::state::lock;
 use crate::engine::Kernel;
 
-/// Shared memory that a block gets without asking.
+/// Shared memory that a block can have without opting in.
 const SHARED_DEFAULT: u32 = 48 << 10;
 /// Shared memory that a block can get.
 pub(in crate::driver) const SHARED_OPTIN: u32 = 232_448;
@@ -17,7 +18,7 @@ pub(in crate::driver) const SHARED_OPTIN: u32 = 232_448;
 pub(in crate::driver) const REGISTERS: u32 = 65_536;
 /// Registers that every thread of a block of 1024 can have.
 const REGISTERS_OF_ALL: u32 = 64;
-/// What the compiler makes of a lower limit of registers.
+/// The limit that the compiler uses instead of a lower one.
 const LOWEST_LIMIT: u32 = 24;
 
 /// Attributes that can be set.
@@ -36,7 +37,7 @@ pub(in crate::driver) struct Settings {
 impl Settings {
     pub(super) fn of(kernel: &Kernel, shape: &Shape) -> Settings {
         Settings {
-            // A kernel with more static memory than that has opted in by being there.
+            // A kernel with more static shared memory than that has opted in implicitly.
             dynamic_shared: SHARED_DEFAULT
                 .checked_sub(kernel.static_shared)
                 .unwrap_or_else(|| SHARED_OPTIN.saturating_sub(kernel.static_shared)),
@@ -51,8 +52,9 @@ impl Settings {
 }
 
 impl Function {
-    /// Registers of a thread. The engine counts values that are live at once; the real compiler reorders, so that a
-    /// count not far over what every launch can have is taken to fit. It keeps to a limit by holding values in memory.
+    /// Registers of a thread. The engine counts values that are live at once; the real compiler reorders instructions,
+    /// so a count slightly above the number that every launch can have is assumed to fit. It meets a limit by spilling
+    /// values to memory.
     pub(in crate::driver) fn registers(&self) -> u32 {
         let count = match self.kernel.registers {
             count if count <= 2 * REGISTERS_OF_ALL => count.clamp(4, REGISTERS_OF_ALL),
@@ -109,7 +111,7 @@ pub(in crate::driver) fn set(function: &Function, attribute: A, value: c_int) ->
     let fixed = function.shape.cluster;
     let mut dimension = |axis: usize| {
         let slot = settings.cluster.get_mut(axis).ok_or(INVALID_VALUE)?;
-        // What the kernel was compiled for can only be said again.
+        // A value that the kernel was compiled for can only be set to the same value.
         if value < 0 || fixed.is_some() && *slot != value {
             return Err(INVALID_VALUE);
         }
@@ -137,11 +139,11 @@ pub(in crate::driver) fn set(function: &Function, attribute: A, value: c_int) ->
     Ok(())
 }
 
-/// Where a parameter lies in the device's parameter block. The block starts at this address of the constant bank, and
-/// the compiler aligns addresses, not offsets: over-aligned parameters lie elsewhere than in a C structure.
+/// The offset of a parameter in the device's parameter block. The block starts at this address of the constant bank,
+/// and the compiler aligns addresses, not offsets: over-aligned parameters have other offsets than in a C structure.
 const PARAMETER_BASE: usize = 0x210;
 
-/// The offsets of a kernel's parameters as the driver knows them, and their total size.
+/// The offsets of a kernel's parameters that the driver reports, and their total size.
 pub(in crate::driver) fn offsets(kernel: &Kernel) -> (Vec<usize>, usize) {
     let mut end = PARAMETER_BASE;
     let place = |parameter: &cuda_ptx::Parameter| {

@@ -45,11 +45,11 @@ pub(super) struct Function {
     settings: Mutex<Settings>,
     pub(super) steps: Mutex<Steps>,
     loaded: AtomicBool,
-    /// Whether it was said what the kernel needs and is not there.
+    /// Whether missing features that the kernel needs were reported.
     told: AtomicBool,
 }
 
-/// All functions that were looked up.
+/// All functions that were looked up so far.
 pub(super) static FUNCTIONS: PerSlot<Handles<Function>> = per_slot!(Handles::new(4));
 
 impl Function {
@@ -76,7 +76,7 @@ impl Function {
         }
     }
 
-    /// Refuses a kernel that needs what the emulator does not have: nothing is launched.
+    /// Refuses a kernel that needs features that the emulator lacks; nothing is launched.
     pub(super) fn is_complete(&self) -> Outcome {
         let Some(reason) = self.lacks() else { return Ok(()) };
         logs::because(reason);
@@ -90,7 +90,8 @@ impl Function {
         Err(NOT_SUPPORTED)
     }
 
-    /// What the emulator does not have of what the kernel needs. The first time it is also said on standard error.
+    /// The features that the kernel needs and the emulator lacks. The first time, they are also reported on standard
+    /// error.
     fn lacks(&self) -> Option<String> {
         let (line, reason) = self.kernel.unsupported().next()?;
         let name = &self.kernel.name;
@@ -110,7 +111,7 @@ impl Function {
         !self.loaded.swap(true, Ordering::AcqRel)
     }
 
-    /// Most threads of a block, by what the kernel declares.
+    /// The maximum number of threads of a block, from the kernel's directives.
     pub(super) fn most_threads(&self) -> u32 {
         self.shape.maxntid.map_or(1024, |extents| extents.into_iter().fold(1, u32::saturating_mul).min(1024))
     }

@@ -33,7 +33,7 @@ const BLOCKS: u32 = 32;
 const SHARED: u32 = 228 << 10;
 /// Shared memory that the system takes for each block.
 const SHARED_RESERVED: u32 = 1 << 10;
-/// Shared memory is given out in such pieces.
+/// The unit in which shared memory is allocated.
 const SHARED_UNIT: u32 = 128;
 
 impl Function {
@@ -85,10 +85,10 @@ fn active_blocks_with_flags(
     Ok(())
 }
 
-/// Blocks that fit on a multiprocessor at once, for those who ask with these numbers.
+/// The number of blocks that fit on a multiprocessor at once, for these arguments.
 pub(in crate::driver) fn blocks(function: &Function, threads: c_int, shared: usize) -> Outcome<u32> {
     let threads = u32::try_from(threads).ok().filter(|threads| *threads > 0).ok_or(INVALID_VALUE)?;
-    // Of a size 32 bits count, on an H200, too.
+    // Only the low 32 bits of a size count, as on an H200.
     Ok(function.blocks_per_multiprocessor(threads, shared & 0xffff_ffff))
 }
 
@@ -143,7 +143,7 @@ fn potential_block_with_flags(
     Ok(())
 }
 
-/// What each of `blocks` blocks on a multiprocessor can have, within what the function may.
+/// The dynamic shared memory that each of `blocks` blocks on a multiprocessor can have, within the function's limit.
 fn available_shared(
     call: &Call,
     bytes: Out<usize>,
@@ -164,7 +164,7 @@ fn available_shared(
     Ok(())
 }
 
-/// The largest cluster of which one fits.
+/// The largest cluster that fits.
 fn potential_cluster(
     call: &Call,
     size: Out<c_int>,
@@ -181,7 +181,7 @@ fn potential_cluster(
 }
 
 /// The multiprocessors of each processing cluster, whose blocks a cluster cannot leave: they differ from one H200 to
-/// the next; these are like those of the one that was asked.
+/// the next; these are those of the one that was queried.
 const PROCESSING_CLUSTERS: [u32; 8] = [16, 16, 18, 18, 18, 16, 14, 16];
 
 /// Blocks of a multiprocessor that belong to clusters.

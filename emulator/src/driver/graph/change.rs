@@ -33,7 +33,8 @@ entries! {
 pub(super) type UpdateRefusal = CUgraphExecUpdateResult;
 
 impl Operation {
-    /// Refuses what cannot be changed in an executable graph: what memory a copy or a fill uses, and its rows; a kernel's context.
+    /// Refuses changes that are not allowed in an executable graph: of the kind of memory and the rows of a copy or fill, and of a
+    /// kernel's context.
     pub(super) fn check_change(&self, new: &Operation) -> Result<(), UpdateRefusal> {
         use CUgraphExecUpdateResult as R;
         let good = match (self, new) {
@@ -47,7 +48,7 @@ impl Operation {
                 true
             }
             (Operation::Work(Work::Copy(old)), Operation::Work(Work::Copy(new))) => {
-                // Several rows are taken as they were, several planes never.
+                // A copy of several rows must be the same, and a copy of several planes cannot be replaced.
                 old.can_become(new) && (old.is_plane() && old == new || old.is_line() && new.is_line())
             }
             (Operation::Work(Work::Fill(old)), Operation::Work(Work::Fill(new))) => old.can_become(new),
@@ -179,7 +180,7 @@ fn set_wait(call: &Call, exec: CUgraphExec, node: CUgraphNode, event: CUevent) -
     replace(call, exec, node, |_| Ok(Work::Wait(signal)))
 }
 
-/// Kernels, copies and fills can be switched off: then they do nothing, but stay where they are in the order.
+/// Kernels, copies and fills can be disabled: then they do nothing, but keep their dependencies.
 fn can_be_disabled(operation: &Operation) -> bool {
     matches!(
         operation,

@@ -1,4 +1,4 @@
-//! Conditional nodes: graphs that run once, again and again, or not at all, as a kernel said.
+//! Conditional nodes: graphs that run once, repeatedly, or not at all, as set by a kernel.
 //!
 //! The values are set by `cudaGraphSetConditional` in kernels; the engine keeps them, by the handle.
 
@@ -20,13 +20,13 @@ entries! {
     cuGraphConditionalHandleCreate(handle: *mut CUgraphConditionalHandle, graph: CUgraph, context: CUcontext, default: c_uint, flags: c_uint) = create;
 }
 
-/// Most graphs of a SWITCH: they are made with the node, so that a number that was never meant must not take the machine's memory.
+/// Most graphs of a SWITCH: they are created with the node, and a mistaken number must not exhaust the machine's memory.
 const MOST_BODIES: c_uint = 1 << 16;
 
 /// A value that decides, of one graph or of one in a body of its nodes.
 pub(super) struct Condition {
     handle: u64,
-    /// What it is when a launch begins, if that is wanted.
+    /// Its value at the begin of a launch, if specified.
     default: Option<u32>,
     /// Whether a node has it.
     used: AtomicBool,
@@ -59,7 +59,7 @@ struct Kept {
 }
 
 impl Conditional {
-    /// The node that the parameters ask for; writes where its graphs are listed.
+    /// Creates the node for the parameters, and writes the address of the list of its graphs.
     pub(super) fn read(
         call: &Call,
         graph: CUgraph,
@@ -96,7 +96,7 @@ impl Conditional {
         self.0.kind == other.0.kind && self.0.bodies.len() == other.0.bodies.len()
     }
 
-    /// It takes the place of another in an executable graph: a value that no launch sets stays what it was, as on an H200.
+    /// Replaces another one in an executable graph: a value that launches do not reset is kept, as on an H200.
     pub(super) fn follows(&self, old: &Conditional) {
         if self.0.condition.default.is_none() {
             conditions::set(self.0.condition.handle, conditions::get(old.0.condition.handle));
@@ -107,7 +107,7 @@ impl Conditional {
         &self.0.bodies
     }
 
-    /// No node has been made of it: its condition is free again.
+    /// Called if no node was created: the condition can be used again.
     pub(super) fn release(&self) {
         self.0.condition.used.store(false, Ordering::Relaxed);
     }
@@ -119,7 +119,7 @@ impl Conditional {
         }
     }
 
-    /// Runs what the condition says. `bodies` are the plans of its graphs.
+    /// Runs the bodies that the condition selects. `bodies` are the plans of its graphs.
     pub(super) fn run(&self, bodies: &[Plan], turn: &Turn) -> Result<(), Box<Fault>> {
         use CUgraphConditionalNodeType as T;
         let value = || conditions::get(self.0.condition.handle);
@@ -146,7 +146,7 @@ impl Drop for Kept {
 }
 
 impl Operation {
-    /// Whether it can stand in a body of a conditional node: what runs on the device alone.
+    /// Whether it is allowed in a body of a conditional node, which runs on the device alone.
     pub(super) fn is_for_bodies(&self) -> bool {
         matches!(
             self,

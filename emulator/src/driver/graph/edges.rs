@@ -1,4 +1,4 @@
-//! Edges: which node comes after which.
+//! Edges: the dependencies between nodes.
 //!
 //! Relies on the caller for the lengths of arrays: C1 in `entry`.
 #![allow(unsafe_code)]
@@ -26,7 +26,7 @@ entries! {
     cuGraphNodeGetDependentNodes_v1(node: CUgraphNode, nodes: *mut CUgraphNode, count: *mut usize) = get_ordinary_dependents;
 }
 
-/// What most edges have: the whole of the first node comes before the whole of the second.
+/// The default data of an edge: the whole first node runs before the whole second one.
 pub(super) const ORDINARY: CUgraphEdgeData =
     CUgraphEdgeData { from_port: 0, to_port: 0, type_: 0, reserved: [0; 5] };
 
@@ -35,7 +35,7 @@ pub(super) fn is_annotated(data: &CUgraphEdgeData) -> bool {
     data.from_port != 0 || data.to_port != 0 || data.type_ != 0
 }
 
-/// The nodes that a new one comes after.
+/// The dependencies of a new node.
 ///
 /// # Safety
 ///
@@ -67,7 +67,7 @@ impl Contents {
 }
 
 impl Contents {
-    /// Nothing can be taken out of a graph that allocates or frees.
+    /// Nothing can be removed from a graph that allocates or frees memory.
     pub(super) fn check_memory(&self) -> Outcome {
         let memory = self.nodes.values().any(|node| node.operation.is_memory());
         if memory { Err(INVALID_VALUE) } else { Ok(()) }
@@ -89,7 +89,7 @@ fn is_possible(data: &CUgraphEdgeData, from: &Operation, to: &Operation) -> bool
     ports && kind && data.to_port == 0 && data.reserved == [0; 5]
 }
 
-/// Driver 580 looks for circles when a graph is instantiated, not here.
+/// Driver 580 checks for cycles when a graph is instantiated, not here.
 fn add(
     call: &Call,
     graph: CUgraph,
@@ -171,8 +171,8 @@ fn get_edges(
     Ok(())
 }
 
-/// Answers with the nodes that edges name, and with what the edges are. Where they are more than ordinary and nobody
-/// wants to know, that is an error.
+/// Returns the nodes that the edges name, and the data of the edges. It is an error if edges have non-default data and
+/// the caller does not ask for it.
 fn annotated(
     nodes: &Out<CUgraphNode>,
     data: &Out<CUgraphEdgeData>,
@@ -186,7 +186,7 @@ fn annotated(
             return Err(CUresult::CUDA_ERROR_LOSSY_QUERY);
         }
         if !data.is_null() {
-            // SAFETY: 1: it is not null, so by C1 it has as many elements as `count` says, `room`, and these are not more: `take`.
+            // SAFETY: 1: it is not null, so by C1 it has `room` elements, the number in `count`, and `take` limits these to that.
             unsafe { data.write_array(&known) };
         }
     } else if !data.is_null() {

@@ -42,7 +42,7 @@ pub(in crate::driver) struct Exec {
 pub(super) struct Inner {
     /// Launches that are under way hold the plan as it was.
     pub(super) plan: Arc<Plan>,
-    /// The launch before: launches of one executable graph wait for each other.
+    /// The previous launch: launches of one executable graph wait for each other.
     last: Option<Arc<Completion>>,
 }
 
@@ -89,7 +89,7 @@ impl From<Circle> for Refusal {
     }
 }
 
-/// Refuses conditions without a node, and in the bodies of conditional nodes what is not for the device alone.
+/// Refuses conditions without a node, and nodes in bodies of conditional nodes that need the host.
 fn check(graph: &Graph) -> Result<(), Refusal> {
     use CUgraphInstantiateResult as R;
     let contents = graph.contents();
@@ -114,7 +114,7 @@ fn check(graph: &Graph) -> Result<(), Refusal> {
 
 fn instantiate(call: &Call, graph: CUgraph, flags: u64) -> Result<usize, Refusal> {
     let graph = call.graph(graph)?;
-    // Who launches from a device frees nothing: no driver takes both flags.
+    // Launches from a device cannot free memory: no driver accepts both flags.
     let both = AUTO_FREE | DEVICE_LAUNCH;
     known_flags(flags as u32, CUgraphInstantiate_flags)?;
     if flags & !KNOWN_FLAGS != 0 || flags & both == both {

@@ -1,4 +1,4 @@
-//! Where the functions for graphs are.
+//! The families of functions for graphs.
 
 use std::ffi::c_void;
 
@@ -7,7 +7,7 @@ use super::{
     kernel, memory, nodes, structure, update, user_object,
 };
 
-/// Where the functions are, file by file.
+/// The lookup functions, one per file.
 const FAMILIES: &[fn(&str) -> *const c_void] = &[
     structure::address,
     edges::address,

@@ -1,4 +1,4 @@
-//! Nodes of any kind by one structure: which member of its union counts depends on its type.
+//! Nodes of any kind with one structure, whose type selects the member of its union.
 //!
 //! Relies on the caller to set that member (C2 in `entry`), and for the lengths of arrays (C1).
 #![allow(unsafe_code)]
@@ -40,8 +40,8 @@ fn read(
     use CUgraphNodeType as T;
     let state = call.state()?;
     let union = &parameters.__bindgen_anon_1;
-    // SAFETY: each arm reads the member that the type names, which the caller has set, by C2, whole, since "unused bytes must be zero", says the
-    // header. All members are numbers and pointers (those of functions may be null), of which any bytes are a value.
+    // SAFETY: each arm reads the member that the type selects, which the caller has initialised completely, by C2, because the header says
+    // "unused bytes must be zero". All members are numbers and pointers (function pointers may be null), for which any bytes are valid.
     unsafe {
         match parameters.type_ {
             T::CU_GRAPH_NODE_TYPE_KERNEL => {
@@ -133,8 +133,8 @@ fn add(
     let after = unsafe { edges::read(&after, &data, count)? };
     let made = |call: &Call| {
         let union = &mut given.__bindgen_anon_1;
-        // SAFETY: each arm uses the member that the type names, which the caller has set, by C2, and which is numbers and pointers. A reference to
-        // one is aligned and alone: `given` is this call's own.
+        // SAFETY: each arm uses the member that the type selects, which the caller has set, by C2, and which consists of numbers and
+        // pointers. A reference to it is aligned and exclusive, because `given` is a local of this call.
         unsafe {
             match given.type_ {
                 T::CU_GRAPH_NODE_TYPE_MEM_ALLOC => {
@@ -150,7 +150,7 @@ fn add(
         }
     };
     insert_after(call, node, graph, after, made)?;
-    // Where the memory or the graphs of the node are.
+    // Outputs: the addresses of the node's memory or graphs.
     parameters.set(given);
     Ok(())
 }
@@ -190,7 +190,7 @@ fn set_in_exec(
 ) -> Outcome {
     let given = given(&parameters)?;
     if given.type_ == CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH {
-        // SAFETY: the type that was just compared names this member, a pointer, which the caller has set, by C2.
+        // SAFETY: the type, which was just checked, selects this member, a pointer, which the caller has set, by C2.
         return change::set_child(call, exec, node, unsafe { given.__bindgen_anon_1.graph.graph });
     }
     change::replace(call, exec, node, |old| read(call, to_c(0), Some(old), &given))

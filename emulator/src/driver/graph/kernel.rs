@@ -37,9 +37,10 @@ pub(super) fn read(
     attributes: &[CUlaunchAttribute],
 ) -> Outcome<KernelCall> {
     let function = function(call, parameters)?;
-    // SAFETY: 1: both are in the parameters of a node: what the caller gave, so as C1 to C6, and C8, say until the call
-    // returns, which is longer than these live; or what `KernelCall::parameters` told, of a node that its graph holds
-    // meanwhile and nothing changes: an array of the driver's own, of pointers to the node's own block.
+    // SAFETY: 1: both come from the parameters of a node. Either the caller passed them, and C1 to C6 and C8 hold until
+    // the call returns, which these values do not outlive; or `KernelCall::parameters` returned them for a node that
+    // its graph keeps unchanged meanwhile: then they are an array of the driver's, of pointers into the node's own
+    // block.
     let (values, extra): (In<'_, *mut c_void>, In<'_, *mut c_void>) =
         unsafe { (FromC::from_c(parameters.kernelParams), FromC::from_c(parameters.extra)) };
     let mut asked = Asked {

@@ -2,8 +2,8 @@
 
 use crate::driver::entry::{INVALID_VALUE, Out, Outcome, believable};
 
-/// Answers with a list as all these functions do: for a null array with its length; else it fills the array of `count`
-/// elements, with nulls behind the last one, and tells how many there are.
+/// Returns a list like all these functions: if the array is null, only its length; otherwise it fills the array of
+/// `count` elements, with nulls after the last one, and returns how many there are.
 #[allow(unsafe_code, reason = "the size of an array is the caller's word")]
 pub(super) fn list<T: Copy>(array: &Out<*mut T>, count: &Out<usize>, all: &[*mut T]) -> Outcome {
     let room = count.get().ok_or(INVALID_VALUE)?;
@@ -14,7 +14,7 @@ pub(super) fn list<T: Copy>(array: &Out<*mut T>, count: &Out<usize>, all: &[*mut
     believable(room)?;
     let filled: Vec<*mut T> =
         all.iter().copied().chain(std::iter::repeat(std::ptr::null_mut())).take(room).collect();
-    // SAFETY: 1: it is not null, so by C1 (in `entry`) it has as many elements as `count` says, `room`, and `filled` has no more: `take`.
+    // SAFETY: 1: it is not null, so by C1 (in `entry`) it has `room` elements, the number in `count`, and `take` limits `filled` to that.
     unsafe { array.write_array(&filled) };
     count.set(all.len().min(room));
     Ok(())

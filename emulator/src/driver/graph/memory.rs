@@ -1,4 +1,4 @@
-//! Memory nodes: allocations that are a graph's, at addresses that are known when the node is made.
+//! Memory nodes: allocations that belong to a graph, at addresses that are known when the node is created.
 #![allow(unsafe_code)] // Relies on the caller for the lengths of arrays and the types of attribute values: C1 and C3 in `entry`.
 
 use cuda_driver_sys::*;
@@ -24,8 +24,8 @@ entries! {
     cuDeviceSetGraphMemAttribute(device: CUdevice, attribute: CUgraphMem_attribute, value: *mut c_void) = set_attribute;
 }
 
-/// Notes what a launch allocates and frees, in its order. What is still allocated from the launch before is a mistake,
-/// unless the graph was instantiated to free it then. The answer is held until the launch is done.
+/// Records the allocations and frees of a launch, in its order. Memory that is still allocated from the previous
+/// launch is an error, unless the graph was instantiated to free it. The result must be held until the launch is done.
 pub(super) fn launch(operations: &[&Operation], auto_free: bool) -> Outcome<Vec<Arc<Block>>> {
     let memory = &GRAPH_MEMORY;
     let own = |address: u64| {
@@ -117,7 +117,7 @@ fn add_free(
     let own = |operation: &Operation| matches!(operation, Operation::Work(Work::Alloc(alloc)) if alloc.address() == address);
     let graph_of = call.graph(graph)?;
     let contents = graph_of.contents();
-    // What a graph that was instantiated once allocates is freed by others.
+    // Once a graph was instantiated, its allocations are freed by others.
     let is_late = contents.exec.is_some() && contents.nodes.values().any(|node| own(&node.operation));
     if is_late || contents.nodes.values().any(|node| twice(&node.operation)) {
         return Err(INVALID_VALUE);
@@ -138,7 +138,7 @@ fn get_free(call: &Call, node: CUgraphNode, address: Out<CUdeviceptr>) -> Outcom
     })
 }
 
-/// What is allocated stays.
+/// Allocated memory is kept.
 fn trim(_: &Call, device: CUdevice) -> Outcome {
     checked(device)?;
     GRAPH_MEMORY.table().trim(device);
@@ -160,7 +160,8 @@ fn get_attribute(_: &Call, device: CUdevice, attribute: CUgraphMem_attribute, va
         A::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH => reserved_high,
         _ => return Err(INVALID_VALUE),
     };
-    // SAFETY: 1: not null, as `required` looked; other attributes have returned, and these are a `cuuint64_t`, as `answer` is.
+    // SAFETY: 1: `required` checked that it is not null; other attributes have returned, and these are a `cuuint64_t`, like
+    // `answer`.
     unsafe { value.write(answer) };
     Ok(())
 }
@@ -175,7 +176,8 @@ fn set_attribute(_: &Call, device: CUdevice, attribute: CUgraphMem_attribute, va
         A::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH => 1,
         _ => return Err(INVALID_VALUE),
     };
-    // SAFETY: 1: not null, as `required` looked; other attributes have returned, and both of these are a `cuuint64_t`, set by C2.
+    // SAFETY: 1: `required` checked that it is not null; other attributes have returned, and both of these are a `cuuint64_t`,
+    // set by C2.
     if unsafe { value.read::<u64>() } != 0 {
         return Err(INVALID_VALUE);
     }

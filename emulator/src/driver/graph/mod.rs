@@ -1,8 +1,8 @@
 //! `cuGraph*`: work that is described once and launched often.
 //!
-//! A [`Graph`] is a set of nodes, each an [`Operation`], and of edges that say which comes after which. It runs nothing:
-//! instantiating it makes an [`Exec`](exec::Exec), whose [`Plan`](plan::Plan) is a copy of the operations in an order
-//! that the edges allow. A launch gives the plan, whole, to a stream, which does one operation after the other.
+//! A [`Graph`] is a set of nodes, each an [`Operation`], and of edges, their dependencies. It runs nothing:
+//! instantiating it creates an [`Exec`](exec::Exec), whose [`Plan`](plan::Plan) is a copy of the operations in an order
+//! that the edges allow. A launch submits the whole plan to a stream, which performs one operation after the other.
 
 mod attribute;
 pub(super) mod capture;
@@ -47,43 +47,43 @@ use operation::Operation;
 use user_object::Hold;
 pub(super) use user_object::USER_OBJECTS;
 
-/// How many graphs may be in each other: what is done for one is done for those in its nodes by recursion.
+/// The maximum nesting of graphs: operations on a graph recurse into those in its nodes.
 const MOST_LEVELS: u32 = 256;
 
 /// A graph.
 pub(super) struct Graph {
-    /// What the program calls it.
+    /// Its handle.
     pub(super) handle: usize,
-    /// In how many others it is: 0 unless it is a part of a node of another graph, which alone can take it down.
+    /// Its nesting level: 0 unless it is a part of a node of another graph, with which it is destroyed.
     level: u32,
-    /// Of a body of a conditional node the graph that the node is in.
+    /// For a body of a conditional node, the graph of that node.
     outer: Weak<Graph>,
     contents: Mutex<Contents>,
 }
 
-/// What is in a graph.
+/// The contents of a graph.
 #[derive(Default)]
 struct Contents {
-    /// By handle, which is the order in which they were made.
+    /// By handle, which is the order of their creation.
     nodes: BTreeMap<usize, Node>,
     /// Objects of the program that live as long as the graph.
     objects: Vec<Hold>,
-    /// The nodes by those that they were cloned from.
+    /// The nodes by the nodes from which they were cloned.
     clones: BTreeMap<usize, usize>,
     /// Values that decide about conditional nodes.
     conditions: Vec<Arc<Condition>>,
-    /// What it was instantiated as last, if it ever was.
+    /// The last executable graph that was instantiated from it, if any.
     exec: Option<Weak<exec::Exec>>,
 }
 
 /// A node.
 struct Node {
     operation: Operation,
-    /// What it comes after.
+    /// Its dependencies.
     after: Vec<Edge>,
 }
 
-/// Where a node is.
+/// The graph of a node.
 pub(super) struct OwningGraph(Weak<Graph>);
 
 /// All graphs, and their nodes.
@@ -94,13 +94,13 @@ pub(super) static NODES: PerSlot<Handles<OwningGraph>> = per_slot!(Handles::new(
 pub(super) fn clear() {
     EXECS.clear();
     NODES.clear();
-    // What graphs hold of user objects is given back with them.
+    // References to user objects are released with the graphs.
     GRAPHS.clear();
     USER_OBJECTS.clear();
 }
 
 impl Graph {
-    /// An empty graph, known to the driver, in so many others.
+    /// An empty graph, known to the driver, nested in `level` others.
     fn create(level: u32, outer: Weak<Graph>) -> Arc<Graph> {
         let handle = GRAPHS.reserve();
         let graph = Arc::new(Graph { handle, level, outer, contents: Mutex::default() });
@@ -112,7 +112,7 @@ impl Graph {
         lock(&self.contents)
     }
 
-    /// Adds a node and tells its handle.
+    /// Adds a node and returns its handle.
     fn add(self: &Arc<Self>, operation: Operation, after: Vec<Edge>) -> usize {
         let handle = NODES.reserve();
         NODES.insert(handle, Arc::new(OwningGraph(Arc::downgrade(self))));
@@ -120,10 +120,10 @@ impl Graph {
         handle
     }
 
-    /// Forgets the graph and its nodes, and the graphs in them: their handles are gone.
+    /// Removes the graph and its nodes, and the graphs in them: their handles become invalid.
     fn discard(&self) {
         GRAPHS.remove(self.handle);
-        // Taken out first: what goes with it may look at the graph.
+        // Taken out first, because dropping the contents may access the graph.
         let contents = std::mem::take(&mut *self.contents());
         for (handle, node) in contents.nodes {
             NODES.remove(handle);
@@ -131,20 +131,20 @@ impl Graph {
         }
     }
 
-    /// How many graphs are in each other here, with this one; no more than [`MOST_LEVELS`].
+    /// The nesting depth from this graph on; at most [`MOST_LEVELS`].
     fn depth(&self) -> u32 {
         let contents = self.contents();
         let inner = contents.nodes.values().flat_map(|node| node.operation.graphs());
         1 + inner.map(|graph| graph.depth()).max().unwrap_or(0)
     }
 
-    /// The level of a graph in a node of this one, in which so many are in each other.
+    /// The level of a graph in a node of this one that itself contains `depth` nested levels.
     fn level_below(&self, depth: u32) -> Outcome<u32> {
         let level = self.level + 1;
         if level + depth > MOST_LEVELS { Err(OUT_OF_MEMORY) } else { Ok(level) }
     }
 
-    /// A graph of its own that is the same, in so many others. It knows which nodes its own are clones of.
+    /// A separate copy of the graph, nested in `level` others. It records from which nodes its own were cloned.
     fn duplicate(&self, level: u32) -> Arc<Graph> {
         let clone = Graph::create(level, Weak::new());
         let contents = self.contents();

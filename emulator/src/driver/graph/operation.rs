@@ -1,4 +1,4 @@
-//! What a node does.
+//! The operations of nodes.
 
 use cuda_driver_sys::CUgraphNodeType as T;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use crate::driver::entry::Outcome;
 use crate::driver::work::{Turn, Work};
 use crate::engine::Fault;
 
-/// What a node does. Copying one is cheap; its graphs are shared by the copies.
+/// The operation of a node. Copying one is cheap; its graphs are shared by the copies.
 #[derive(Clone)]
 pub(super) enum Operation {
-    /// What a stream could do.
+    /// Work that a stream could do.
     Work(Work),
     /// Does all that a graph of its own does.
     Child(Arc<Graph>),
-    /// Does what a condition says.
+    /// Runs graphs depending on a condition.
     Conditional(Conditional),
 }
 
@@ -67,7 +67,7 @@ impl Operation {
         }
     }
 
-    /// The same for another node, with graphs of its own, which are in so many others.
+    /// The same for another node, with its own copies of nested graphs, which are nested in `level` others.
     pub(super) fn duplicate(&self, level: u32) -> Operation {
         match self {
             Operation::Child(graph) => Operation::Child(graph.duplicate(level)),

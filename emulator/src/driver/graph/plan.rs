@@ -1,4 +1,4 @@
-//! What an executable graph does, in an order that its edges allow.
+//! The operations of an executable graph, in an order that its edges allow.
 
 use cuda_driver_sys::CUgraphNode;
 
@@ -14,7 +14,7 @@ use crate::engine::Fault;
 /// The steps of an executable graph.
 #[derive(Clone)]
 pub(super) struct Plan {
-    /// In the order in which the nodes were made.
+    /// In the order of the nodes' creation.
     steps: Vec<Step>,
     /// The order in which they are done: indices of `steps`.
     order: Vec<usize>,
@@ -25,18 +25,18 @@ pub(super) struct Plan {
 /// One node's part.
 #[derive(Clone)]
 pub(super) struct Step {
-    /// Handle of the node that it was made of, by which the program names it.
+    /// Handle of its original node, by which the program refers to it.
     pub(super) node: usize,
     pub(super) operation: Operation,
     /// Whether launches do it.
     pub(super) enabled: bool,
-    /// Which steps it comes after.
+    /// The steps that it depends on.
     pub(super) after: Vec<usize>,
     /// The plans of the graphs that are a part of the operation.
     pub(super) inner: Vec<Plan>,
 }
 
-/// The edges form a circle, of which this node is a part.
+/// The edges form a cycle, of which this node is a part.
 pub(super) struct Circle(pub(super) CUgraphNode);
 
 impl Plan {
@@ -68,7 +68,7 @@ impl Plan {
         &self.steps
     }
 
-    /// As [`steps`](Self::steps), to change what they do.
+    /// As [`steps`](Self::steps), for changes.
     pub(super) fn steps_mut(&mut self) -> &mut [Step] {
         &mut self.steps
     }
@@ -84,7 +84,7 @@ impl Plan {
         })
     }
 
-    /// What it does, in the order in which it is done, its parts included.
+    /// Its operations in execution order, including nested ones.
     pub(super) fn operations(&self) -> Vec<&Operation> {
         let steps = self.order.iter().filter_map(|index| self.steps.get(*index)).filter(|step| step.enabled);
         steps
@@ -108,7 +108,7 @@ impl Plan {
         })
     }
 
-    /// What the event nodes of a launch that begins now make and wait for.
+    /// The points in time that the event nodes of a launch beginning now record and wait for.
     pub(super) fn points(&self) -> Points {
         let mut points = Points::default();
         self.set_points(&mut points);
@@ -124,7 +124,7 @@ impl Plan {
         }
     }
 
-    /// A launch begins: conditions are what they are then.
+    /// Begins a launch: sets conditions to their initial values.
     pub(super) fn begin(&self) {
         for operation in self.operations() {
             if let Operation::Conditional(conditional) = operation {
@@ -136,7 +136,7 @@ impl Plan {
     /// Does it all; stops at a fault.
     pub(super) fn run(&self, turn: &Turn) -> Result<(), Box<Fault>> {
         for step in self.order.iter().filter_map(|index| self.steps.get(*index)) {
-            // A kernel elsewhere may have ended it all.
+            // A fault of another kernel may have ended everything.
             if turn.state.fault.check().is_err() {
                 break;
             }

@@ -1,4 +1,4 @@
-//! `cuGraphExecUpdate`: an executable graph takes over the parameters of a graph of the same shape.
+//! `cuGraphExecUpdate`: an executable graph gets the parameters of a graph of the same shape.
 
 use cuda_driver_sys::*;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ entries! {
     cuGraphExecUpdate_v1(exec: CUgraphExec, graph: CUgraph, error_node: *mut CUgraphNode, result: *mut CUgraphExecUpdateResult) = update_v1;
 }
 
-/// Where a graph does not fit: why, at which of its nodes, and at which edge from another.
+/// Why a graph does not fit, and at which of its nodes or edges.
 pub(super) struct Difference {
     why: UpdateRefusal,
     node: usize,
@@ -52,8 +52,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Takes over the parameters of a plan that fits. Steps keep the nodes that they were made of, and whether they are
-    /// switched off.
+    /// Takes over the parameters of a plan that fits. Steps keep their original nodes, and whether they are disabled.
     pub(super) fn update(&mut self, new: &mut Plan) {
         self.keep_objects_of(new);
         for (step, new) in self.steps_mut().iter_mut().zip(new.steps_mut()) {
@@ -111,7 +110,7 @@ fn update(
     Ok(())
 }
 
-/// As before CUDA 12.0, which told of edges too.
+/// As before CUDA 12.0; later versions also report edges.
 fn update_v1(
     call: &Call,
     exec: CUgraphExec,

@@ -1,7 +1,7 @@
 //! User objects: objects of the program that graphs keep alive, with a function that destroys them when the last
 //! reference is gone.
 //!
-//! Relies on the program for its functions: they can be called once from any thread, with the data given, as C7 in `entry` says.
+//! Relies on the program for its functions: they may be called once from any thread, with the passed data (C7 in `entry`).
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::*;
@@ -31,7 +31,7 @@ pub(in crate::driver) struct UserObject {
     destroy: Destroy,
 }
 
-/// The function that takes it down, and its data: as the program passed both together, so as C7 says.
+/// The destructor and its data, which the program passed together, so C7 holds for them.
 #[derive(Clone, Copy)]
 struct Destroy {
     /// Whose object it is.
@@ -60,13 +60,14 @@ impl Destroy {
 
     fn call(self) {
         let _entered = slot::enter(self.slot);
-        // SAFETY: by C7, as the type says, the function may be called with this data, here, once, after the last reference: `release` schedules
-        // this when the count goes to zero, from where `retain` does not take it, and `UserObject` gives `destroy` to nobody else.
+        // SAFETY: by C7 (the type's documentation) the function may be called with this data, here, once, after the last reference:
+        // `release` schedules this when the count becomes zero, `retain` never increments a zero count, and `UserObject` passes `destroy`
+        // to no other code.
         enter_callback(0, || unsafe { (self.function)(self.data) });
     }
 }
 
-/// The thread that takes objects down, and the way to it; `None` where the system has no thread left.
+/// The thread that destroys objects, and the channel to it; `None` if the system cannot start a thread.
 fn worker() -> Option<Sender<Destroy>> {
     let (sender, receiver) = channel::<Destroy>();
     let thread = std::thread::Builder::new().name("cuda-emulator objects".to_owned());
@@ -77,14 +78,14 @@ fn worker() -> Option<Sender<Destroy>> {
 pub(in crate::driver) static USER_OBJECTS: PerSlot<Handles<UserObject>> = per_slot!(Handles::new(35));
 
 impl UserObject {
-    /// Counts more references; not once the last one is gone, which another thread may just have given back.
+    /// Adds references; an error once the last one is released, which another thread may just have done.
     fn retain(&self, count: u64) -> Outcome {
         let take = |held: u64| (held > 0).then(|| held.saturating_add(count));
         let before = self.count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
         before.map(drop).map_err(|_| INVALID_VALUE)
     }
 
-    /// Gives references back; with the last one the object goes.
+    /// Releases references; with the last one the object is destroyed.
     fn release(&self, count: u64) -> Outcome {
         let give = |held: u64| held.checked_sub(count);
         let before = self.count.fetch_update(Ordering::AcqRel, Ordering::Relaxed, give);
@@ -112,12 +113,12 @@ impl Clone for Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        // There are as many: they were counted when this was made.
+        // The references exist: they were counted when this was created.
         let _ = self.object.release(self.count);
     }
 }
 
-/// A number of references: not none, and not what looks like a negative number.
+/// A valid number of references: neither zero nor negative when read as a signed number.
 fn references(count: c_uint) -> Outcome<u64> {
     if (1..=i32::MAX as c_uint).contains(&count) { Ok(u64::from(count)) } else { Err(INVALID_VALUE) }
 }

@@ -10,7 +10,7 @@ use crate::driver::{
 };
 
 /// Ends what the lease's slot has, and waits for the work that is left. After that the slot accepts no calls; the caller makes none.
-/// Memory that the host reaches stays: who has a driver of the instance may hold references to it.
+/// Memory that the host can access stays allocated: the owner of a driver of the instance may hold references to it.
 pub(super) fn end(lease: &Lease) {
     lease.close();
     let _entered = slot::enter(lease.slot());
@@ -34,7 +34,8 @@ pub(super) fn end(lease: &Lease) {
     state::replace(None);
 }
 
-/// After that, for good: gives back the memory that the host reached. Nobody has a driver of the instance any more.
+/// To be called after `end`, when no driver of the instance exists any more: releases the memory that the host could
+/// access.
 pub(super) fn end_for_good(lease: &Lease) {
     let _entered = slot::enter(lease.slot());
     memory::end_left();

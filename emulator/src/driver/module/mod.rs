@@ -1,4 +1,4 @@
-//! `cuModule*`: loading images and finding what is in them.
+//! `cuModule*`: loading images and looking up their symbols.
 
 mod archive;
 mod declared;
@@ -49,14 +49,14 @@ pub(super) struct Module {
     pub(super) context: Arc<Context>,
     /// Whether it is a library's: then it cannot be unloaded.
     of_library: bool,
-    /// What was loaded; `None` once it is unloaded or its context is gone.
+    /// The loaded program; `None` once it is unloaded or its context is destroyed.
     contents: Mutex<Option<Contents>>,
 }
 
 /// All modules.
 pub(super) static MODULES: PerSlot<Handles<Module>> = per_slot!(Handles::new(3));
 
-/// A loaded program and the handles given out for its kernels.
+/// A loaded program and the handles of its kernels.
 struct Contents {
     program: Program,
     shapes: HashMap<String, Shape>,
@@ -99,14 +99,14 @@ impl Module {
         lock(&self.contents)
     }
 
-    /// What the compiler of a GPU would warn of, a line each.
+    /// The warnings of a GPU's compiler, one per line.
     fn warnings(&self) -> String {
         let contents = self.contents();
         let names = contents.iter().flat_map(|contents| contents.program.unresolved());
         names.map(log::ignored_extern).collect::<Vec<_>>().join("\n")
     }
 
-    /// Gives its memory back; its functions are gone.
+    /// Frees its memory; its functions become invalid.
     pub(super) fn discard(&self) {
         let contents = self.contents().take();
         for function in contents.iter().flat_map(|contents| contents.functions.values()) {
@@ -292,12 +292,12 @@ fn enumerate_functions(call: &Call, functions: Out<CUfunction>, count: c_uint, m
         .take(count as usize)
         .map(|name| module.function(name).map(|function| to_c(function.handle)))
         .collect();
-    // SAFETY: 1: it is not null, so by C1 (in `entry`) it has `count` elements, and these are not more: `take`.
+    // SAFETY: 1: it is not null, so by C1 (in `entry`) it has `count` elements, and `take` limits these to that.
     unsafe { functions.write_array(&handles?) };
     Ok(())
 }
 
-/// Always lazy: kernels are decoded when they are asked for.
+/// Always lazy: kernels are decoded on first use.
 fn get_loading_mode(_: &Call, mode: Out<CUmoduleLoadingMode>) -> Outcome {
     mode.required()?.set(CUmoduleLoadingMode::CU_MODULE_LAZY_LOADING);
     Ok(())

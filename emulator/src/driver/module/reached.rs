@@ -1,4 +1,4 @@
-//! What the kernels of a link reach: as a driver's linker does, it looks for no name that nothing they reach uses.
+//! What the kernels of a link reach: like a driver's linker, it only resolves names that reached code uses.
 
 use cuda_ptx::{Function, FunctionKind, Init, Linkage, Module, Space, Variable};
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,10 +10,11 @@ use crate::engine::is_provided;
 /// A function of a part: the numbers of both.
 type Place = (usize, usize);
 
-/// Cuts the functions out that no kernel reaches and that lack something; or what is missing, in lines of the linker's log.
+/// Removes functions that no kernel reaches and that have unresolved names; or returns the unresolved names, as lines of
+/// the linker's log.
 pub(super) fn keep_reached(parts: &mut [Part]) -> Result<(), String> {
     let parsed: Vec<Module<'_>> = parts.iter().filter_map(|part| cuda_ptx::parse(&part.text).ok()).collect();
-    // What cannot be parsed was refused when it was added.
+    // Parts that cannot be parsed were refused when they were added.
     if parsed.len() != parts.len() {
         return Ok(());
     }
@@ -26,7 +27,7 @@ pub(super) fn keep_reached(parts: &mut [Part]) -> Result<(), String> {
     let dead: Vec<_> = link.lacking(&reached);
     for (part, span) in dead {
         if let Some(part) = parts.get_mut(part) {
-            // Lines keep their numbers, and what follows its place: a space for each byte.
+            // Each byte is replaced by a space, so that lines and offsets of the rest do not change.
             let bytes = part.text.get(span.clone()).unwrap_or_default().bytes();
             let blank: String = bytes.map(|byte| if byte == b'\n' { '\n' } else { ' ' }).collect();
             part.text.replace_range(span, &blank);
@@ -41,9 +42,9 @@ struct Link<'a> {
     words: Vec<Vec<BTreeSet<&'a str>>>,
     /// The functions that each part defines.
     own: Vec<BTreeMap<&'a str, usize>>,
-    /// Functions that others see.
+    /// Functions that other parts can use.
     visible: BTreeMap<&'a str, Place>,
-    /// Variables that others see.
+    /// Variables that other parts can use.
     variables: BTreeSet<&'a str>,
 }
 
@@ -75,7 +76,7 @@ impl<'a> Link<'a> {
         Link { modules, words, own, visible, variables }
     }
 
-    /// Kernels, functions that variables have the addresses of, and what is named in those.
+    /// Kernels, functions whose addresses are in variables, and everything that these name.
     fn reached(&self) -> BTreeSet<Place> {
         let mut found = BTreeSet::new();
         let mut next: Vec<Place> = Vec::new();
@@ -114,7 +115,7 @@ impl<'a> Link<'a> {
         functions.chain(variables.filter(|name| !self.variables.contains(name))).collect()
     }
 
-    /// What is missing of what is reached, each name once.
+    /// The unresolved names of reached code, each once.
     fn missing(&self, reached: &BTreeSet<Place>, parts: &[Part]) -> Vec<String> {
         let mut told = BTreeSet::new();
         let mut lines = Vec::new();
@@ -131,7 +132,7 @@ impl<'a> Link<'a> {
         lines
     }
 
-    /// What is not reached and uses what is missing.
+    /// Code that is not reached and uses unresolved names.
     fn lacking(&self, reached: &BTreeSet<Place>) -> Vec<(usize, std::ops::Range<usize>)> {
         let mut all = Vec::new();
         for (part, module) in self.modules.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What the text of a module says about its kernels' launches, and whether this device can be its target.
+//! The launch properties of kernels in the text of a module, and whether the module can run on this device.
 
 use cuda_ptx::{Directives, Function, FunctionKind, Module};
 use std::collections::HashMap;
@@ -123,12 +123,12 @@ pub(super) fn target_of(text: &str) -> Option<u32> {
     number(&cuda_ptx::parse(text).ok()?)
 }
 
-/// The answer to PTX for a newer device.
+/// The refusal of PTX for a newer device.
 pub(super) fn target_too_new() -> Refusal {
     Refusal::fatal("SM version specified by .target is higher than default SM version assumed")
 }
 
-/// What the driver reads in the text of a module.
+/// The parts of a module's text that the driver reads.
 #[derive(Default)]
 pub(super) struct Outline {
     /// The shapes of the kernels, by name.
@@ -137,9 +137,9 @@ pub(super) struct Outline {
     pub(super) variables: Vec<String>,
 }
 
-/// Reads the text of a module; refuses what is not for this driver and device.
+/// Reads the text of a module; refuses modules that are not for this driver and device.
 pub(super) fn outline(text: &str) -> Result<Outline, Refusal> {
-    // What the parser refuses, the engine does too, and says why.
+    // If the parser refuses it, the engine will, too, with the reason.
     let Ok(module) = cuda_ptx::parse(text) else { return Ok(Outline::default()) };
     check(&module, text)?;
     let kernels = || module.functions.iter().filter(|f| f.kind == FunctionKind::Entry);

@@ -1,4 +1,4 @@
-//! The moment at which a piece of work is done.
+//! The completion of a piece of work.
 
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
 use std::thread;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::Queue;
 use crate::driver::state::{self, lock};
 
-/// Work that another process does, and that can only be asked for.
+/// Work of another process, which can only be polled.
 pub(in crate::driver) trait Elsewhere: Send + Sync {
     /// Whether it is over.
     fn is_over(&self) -> bool;
@@ -34,27 +34,27 @@ impl Pause {
 #[derive(Default)]
 pub(in crate::driver) struct Completion {
     at: OnceLock<Instant>,
-    /// Whether anybody sleeps until then.
+    /// Whether a thread sleeps until then.
     awaited: Mutex<bool>,
     reached: Condvar,
     /// The queue that has the work.
     queue: Weak<Queue>,
-    /// Where the work is another process's.
+    /// Set if the work belongs to another process.
     elsewhere: Option<Box<dyn Elsewhere>>,
 }
 
 impl Completion {
-    /// That of a piece of work of a queue.
+    /// The completion of a piece of work of a queue.
     pub(super) fn of(queue: &Arc<Queue>) -> Arc<Completion> {
         Arc::new(Completion { queue: Arc::downgrade(queue), ..Completion::default() })
     }
 
-    /// That of another process's work.
+    /// The completion of another process's work.
     pub(in crate::driver) fn of_other(work: impl Elsewhere + 'static) -> Arc<Completion> {
         Arc::new(Completion { elsewhere: Some(Box::new(work)), ..Completion::default() })
     }
 
-    /// One that lies in the past: nothing was ever asked for.
+    /// A completion in the past.
     pub(super) fn past() -> Arc<Completion> {
         let completion = Completion::default();
         completion.complete();
@@ -109,15 +109,15 @@ impl Completion {
         }
     }
 
-    /// Has the queue's thread begin, if it only would after a while: somebody waits who does not do the work.
+    /// Wakes the queue's thread if it naps, because a thread waits that does not do the work itself.
     pub(in crate::driver) fn rouse(&self) {
         if let Some(queue) = self.queue.upgrade() {
             queue.rouse();
         }
     }
 
-    /// Waits until it is done. Work of its queue that comes before, or is what it stands for, is done by this thread as far as it can
-    /// begin now and no other thread is at it: that is over sooner than two threads have woken each other.
+    /// Waits until it is done. This thread does earlier work of the queue, and the work itself, as far as it can begin now and no
+    /// other thread is doing it: that takes less time than two threads waking each other.
     ///
     /// For threads of the program. A queue's thread has its own work, and in a function that a stream calls this thread is part of some.
     pub(in crate::driver) fn wait_at_work(&self) {

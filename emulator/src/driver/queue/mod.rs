@@ -1,11 +1,11 @@
-//! Queues of work, each in order, with a thread of its own while it has something to do: what streams are made of. Threads of the program
-//! that wait for work do it themselves where they can.
+//! Queues of work, which streams consist of. Each is in order, and has its own thread while it has something to do. Threads of the
+//! program that wait for work do it themselves if they can.
 //!
-//! Every piece of work names the [`Completion`]s that it comes after; they always belong to work that was given to the
-//! driver earlier, so that no circle of waiting can form. Three rules make the names:
+//! Every piece of work has a list of [`Completion`]s that it depends on; they always belong to work that was submitted
+//! earlier, so that no cycle of waits can form. Three rules determine the list:
 //! - the work before it in its own queue;
 //! - the legacy stream and every blocking stream of a context wait for each other (a per-thread stream is a blocking one);
-//! - what `cuStreamWaitEvent` asked for.
+//! - the events of `cuStreamWaitEvent`.
 
 mod completion;
 mod task;
@@ -19,7 +19,7 @@ pub(super) use completion::{Completion, Elsewhere, Pause};
 pub(super) use task::Job;
 use task::Tasks;
 
-/// How a stream takes part in the ordering with the legacy stream.
+/// How a stream is ordered with the legacy stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The stream that NULL means.
@@ -35,25 +35,25 @@ pub(super) enum Kind {
 /// The ordering of the queues of a context.
 #[derive(Default)]
 pub(super) struct Order {
-    /// The lock is held while work is given to any of them: it makes the order of submission, by which the legacy stream
-    /// and the others wait for each other, one for the whole context.
+    /// The lock is held while work is submitted to any of them: it gives the whole context a single order of submission,
+    /// by which the legacy stream and the others wait for each other.
     ends: Mutex<Ends>,
-    /// What all work that is given from now on comes after.
+    /// The completions that all later work depends on.
     gates: Mutex<Vec<Arc<Completion>>>,
-    /// Held while a point of the order is made and an event set to it: of two threads that record one event, the one whose point is
-    /// later sets it later.
+    /// Held while a point of the order is created and an event is set to it: if two threads record one event, the later point is
+    /// set later.
     records: Mutex<()>,
 }
 
-/// The ends of the queues that may have unfinished work: what a piece of work waits for does not depend on how many streams are idle.
+/// The ends of the queues that may have unfinished work: the cost of a submission does not depend on the number of idle streams.
 #[derive(Default)]
 struct Ends {
     busy: Vec<Arc<End>>,
-    /// That of the legacy stream, once there is one.
+    /// The end of the legacy stream, once there is one.
     legacy: Option<Arc<End>>,
 }
 
-/// The end of a queue: the work given last.
+/// The end of a queue: the work submitted last.
 struct End {
     kind: Kind,
     /// Changed only while the ends of the order are locked.
@@ -62,7 +62,7 @@ struct End {
 
 struct Last {
     work: Arc<Completion>,
-    /// Whether it is among those that may have unfinished work.
+    /// Whether it is in the list of ends that may have unfinished work.
     is_listed: bool,
 }
 
@@ -79,12 +79,12 @@ pub(super) struct Queue {
     is_beside: bool,
     tasks: Mutex<Tasks>,
     ready: Condvar,
-    /// A piece of work was taken out.
+    /// Signalled when a piece of work was removed.
     room: Condvar,
 }
 
 impl End {
-    /// The work given last.
+    /// The work submitted last.
     fn last(&self) -> Arc<Completion> {
         Arc::clone(&lock(&self.last).work)
     }
@@ -98,18 +98,18 @@ impl End {
 }
 
 impl Ends {
-    /// Those that have unfinished work.
+    /// The ends with unfinished work.
     fn unfinished(&mut self) -> &[Arc<End>] {
         self.busy.retain(|end| end.keeps_listed());
         &self.busy
     }
 
-    /// The unfinished work that was given last to each queue.
+    /// The last unfinished work of each queue.
     fn last(&mut self) -> Vec<Arc<Completion>> {
         self.unfinished().iter().map(|end| end.last()).collect()
     }
 
-    /// `work` is given to a queue.
+    /// Records `work` as submitted to a queue.
     fn give(&mut self, end: &Arc<End>, work: Arc<Completion>) {
         let mut last = lock(&end.last);
         last.work = work;
@@ -117,7 +117,8 @@ impl Ends {
             return;
         }
         drop(last);
-        // Before the list grows, and then to have room for as many again: each end is looked at a few times, however many there are.
+        // Called before the list grows, and then room is reserved for as many again, so that each end is visited only a few times,
+        // however many there are.
         if self.busy.len() == self.busy.capacity() {
             let unfinished = self.unfinished().len();
             self.busy.reserve(unfinished + 1);
@@ -141,33 +142,33 @@ impl Order {
         Queue::new(self, Kind::NonBlocking, true)
     }
 
-    /// The unfinished work that was given last to each queue.
+    /// The last unfinished work of each queue.
     pub(super) fn last(&self) -> Vec<Arc<Completion>> {
         lock(&self.ends).last()
     }
 
-    /// Waits for all work given before.
+    /// Waits for all work submitted before.
     pub(super) fn synchronize(&self) {
         self.last().iter().for_each(|completion| completion.wait_at_work());
     }
 
-    /// All work that is given from now on comes after that point, too.
+    /// Makes all later work depend on that point, too.
     pub(super) fn wait_for(&self, point: Option<Arc<Completion>>) {
         let mut gates = lock(&self.gates);
         gates.retain(|gate| !gate.is_done());
         gates.extend(point.filter(|point| !point.is_done()));
     }
 
-    /// To be held while a point of the order is made and an event set to it.
+    /// To be held while a point of the order is created and an event is set to it.
     pub(super) fn recording(&self) -> MutexGuard<'_, ()> {
         lock(&self.records)
     }
 }
 
-/// Has all that is given to any of these orders from now on wait for a point, and tells what was given to them before.
+/// Makes all later work of any of these orders wait for a point, and returns the work submitted to them before.
 pub(super) fn hold(orders: &[Arc<Order>], gate: &Arc<Completion>) -> Vec<Arc<Completion>> {
-    // All are locked at once: else work that one was given before could come after work that another was given since. Nobody else has
-    // more than one locked.
+    // All are locked at once: otherwise work submitted to one before could be ordered after work submitted to another since. No other
+    // code holds more than one of these locks.
     let mut locked: Vec<_> = orders.iter().map(|order| lock(&order.ends)).collect();
     orders.iter().for_each(|order| order.wait_for(Some(Arc::clone(gate))));
     locked.iter_mut().flat_map(|ends| ends.last()).collect()
@@ -189,12 +190,12 @@ impl Queue {
         })
     }
 
-    /// The work given last.
+    /// The work submitted last.
     fn last(&self) -> Arc<Completion> {
         self.end.last()
     }
 
-    /// The work given last is this.
+    /// Sets the work submitted last.
     fn set_last(&self, ends: &mut Ends, work: Arc<Completion>) {
         if self.is_beside {
             lock(&self.end.last).work = work;
@@ -203,7 +204,7 @@ impl Queue {
         }
     }
 
-    /// What has to be done before the stream counts as empty: NULL includes the blocking streams.
+    /// The work that must be done before the stream counts as empty; for NULL this includes the blocking streams.
     fn pending(&self) -> Vec<Arc<Completion>> {
         self.turn(&mut lock(&self.order.ends))
     }
@@ -232,14 +233,14 @@ impl Queue {
         }
     }
 
-    /// What the next piece of work has to wait for, besides the events that it names.
+    /// The dependencies of the next piece of work, besides its events.
     fn before(&self, ends: &mut Ends) -> Vec<Arc<Completion>> {
         let mut before = self.turn(ends);
         before.extend(lock(&self.order.gates).iter().filter(|gate| !gate.is_done()).cloned());
         before
     }
 
-    /// What it has to wait for of its own context. `ends` are those of the context.
+    /// The dependencies in its own context. `ends` are those of the context.
     fn turn(&self, ends: &mut Ends) -> Vec<Arc<Completion>> {
         let mut before = vec![self.last()];
         match self.kind {

@@ -14,19 +14,19 @@ use crate::engine::Fault;
 #[cfg(test)]
 mod tests;
 
-/// What is to be done.
+/// A job.
 pub(in crate::driver) enum Job {
     /// Nothing: a point in the order.
     Point,
-    /// Work. It is not begun after a fault.
+    /// Work, which is not started after a fault.
     Run(Run),
-    /// Work that calls functions of the program, which expect a thread of the driver's: they may look at what is the thread's own.
+    /// Work that calls functions of the program, which expect a thread of the driver: they may use thread-local state.
     Call(Run),
-    /// A callback. It is called after a fault too, with its code.
+    /// A callback, which is also called after a fault, with its code.
     Notify(Box<dyn FnOnce(CUresult) + Send>),
 }
 
-/// What a piece of work does.
+/// The function of a piece of work.
 type Run = Box<dyn FnOnce() -> Result<(), Box<Fault>> + Send>;
 
 /// A job in a queue. Done when dropped, whatever becomes of it.
@@ -42,18 +42,18 @@ impl Drop for Task {
     }
 }
 
-/// The tasks of a queue and what its thread is at.
+/// The tasks of a queue and the state of its thread.
 #[derive(Default)]
 pub(super) struct Tasks {
     left: VecDeque<Task>,
     worker: Worker,
-    /// Another thread has done a task since the queue's thread looked.
+    /// Whether another thread has done a task since the queue's thread last checked.
     helped: bool,
-    /// The thread is to end as soon as there is nothing left.
+    /// Whether the thread must end as soon as there is nothing left.
     hurries: bool,
 }
 
-/// What a queue's thread is at.
+/// The state of a queue's thread.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Worker {
     /// There is none.
@@ -63,21 +63,21 @@ enum Worker {
     Awake,
     /// Sleeps until it is woken.
     Asleep,
-    /// Sleeps for a moment, and looks then whether it is woken or not.
+    /// Sleeps for a moment, and then checks for work whether or not it was woken.
     Naps,
 }
 
-/// Pieces of work that wait in a queue: launches, copies, marks. Who gives it more waits until there is room, as a driver's caller does
-/// after some thousand.
+/// The maximum number of pieces of work in a queue: launches, copies, marks. A caller that submits more waits until there is room, as
+/// with a real driver after some thousand.
 const MOST_WAITING: usize = 4096;
 
 /// How long a queue's thread waits for more work before it ends.
 const LINGER: Duration = Duration::from_millis(50);
-/// How long it sleeps where others do its work: as long as that goes on, nobody has to wake it, which takes longer than a small kernel.
+/// The duration of a nap while other threads do its work: they need not wake it, which takes longer than a small kernel.
 const NAP: Duration = if cfg!(test) { Duration::from_secs(3600) } else { Duration::from_micros(200) };
 
 impl Queue {
-    /// Gives a job to the queue, to be done after `after` and after all that the stream waits for.
+    /// Submits a job to the queue, to be done after `after` and after everything that the stream waits for.
     pub(in crate::driver) fn submit(
         self: &Arc<Self>,
         after: impl IntoIterator<Item = Arc<Completion>>,
@@ -99,7 +99,7 @@ impl Queue {
     }
 
     /// Does work in the queue's order, but on this thread, which waits for its turn: for functions that return when
-    /// the work is done. It is not begun after a fault.
+    /// the work is done. It is not started after a fault.
     pub(in crate::driver) fn perform(
         &self,
         work: impl FnOnce() -> Result<(), Box<Fault>>,
@@ -124,8 +124,8 @@ impl Queue {
         fault.check().map(|()| done)
     }
 
-    /// Like [`submit`](Self::submit), but on this thread if there is nothing to wait for: for work that is over
-    /// sooner than a thread is woken.
+    /// Like [`submit`](Self::submit), but on this thread if there is nothing to wait for: for work that takes less
+    /// time than waking a thread.
     pub(in crate::driver) fn submit_small(
         self: &Arc<Self>,
         work: impl FnOnce() -> Result<(), Box<Fault>> + Send + 'static,
@@ -152,9 +152,10 @@ impl Queue {
         Ok(done)
     }
 
-    /// Waits while the queue is full: before it is given something, and with no lock held that work, or who else gives some, could need.
+    /// Waits while the queue is full: called before a submission, without holding a lock that work or other submitters could need.
     ///
-    /// A function of the program that a stream calls does not wait: the work that is in the way may come after that function.
+    /// A host function that a stream calls does not wait, because the work that fills the queue may be ordered after that
+    /// function.
     pub(in crate::driver) fn wait_for_room(&self) {
         if state::in_callback() {
             return;
@@ -179,7 +180,7 @@ impl Queue {
         Ok(())
     }
 
-    /// What the queue's thread does.
+    /// The main loop of the queue's thread.
     pub(super) fn work(&self) {
         while let Some(task) = self.next() {
             task.after.iter().for_each(|completion| completion.wait());
@@ -187,13 +188,13 @@ impl Queue {
         }
     }
 
-    /// Has the thread end soon, if there is one.
+    /// Makes the thread end soon, if there is one.
     pub(super) fn hurry(&self) {
         lock(&self.tasks).hurries = true;
         self.ready.notify_one();
     }
 
-    /// Has the thread look for work now if it naps.
+    /// Makes the thread check for work now if it naps.
     pub(super) fn rouse(&self) {
         let mut tasks = lock(&self.tasks);
         if tasks.worker == Worker::Naps && !tasks.left.is_empty() {
@@ -229,7 +230,7 @@ impl Queue {
     /// is for the queue's thread.
     pub(super) fn take_before(&self, end: &Completion) -> Option<Task> {
         let mut tasks = lock(&self.tasks);
-        // In this order: a task that comes after `end` is not ready before that is done.
+        // The order of these checks matters: a task after `end` is not ready before `end` is done.
         let ready = tasks.left.front().is_some_and(Task::is_ready) && !end.is_done();
         tasks.helped |= ready;
         if ready { self.take(&mut tasks) } else { None }
@@ -250,7 +251,7 @@ impl Task {
             && self.after.iter().all(|completion| completion.is_done())
     }
 
-    /// Does the job. What it waits for is done.
+    /// Does the job. Its dependencies are done.
     pub(super) fn run(mut self) {
         let Some(state) = state::get() else { return };
         let job = std::mem::replace(&mut self.job, Job::Point);

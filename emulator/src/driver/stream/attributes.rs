@@ -56,7 +56,7 @@ impl Attributes {
     pub(super) fn new(priority: c_int) -> Attributes {
         Attributes {
             window: CUaccessPolicyWindow::default().into(),
-            // What an H200 answered for a stream where nothing was set.
+            // The default values of a stream on an H200.
             synchronization: CUsynchronizationPolicy(u32::MAX),
             priority,
             domains: CUlaunchMemSyncDomainMap { default_: 0, remote: 1 },
@@ -103,8 +103,8 @@ fn set(call: &Call, stream: CUstream, id: CUlaunchAttributeID, value: In<CUlaunc
     let stream = call.stream(stream)?;
     let value = value.read()?;
     let mut attributes = lock(&stream.attributes);
-    // SAFETY: each arm reads the member that the id names, which the caller has set, by C2: numbers and an address, of which any bytes are a
-    // value.
+    // SAFETY: each arm reads the member that the id selects, which the caller has set, by C2: numbers and an address, for which any bytes
+    // are valid.
     unsafe {
         match id.known()? {
             CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW => {

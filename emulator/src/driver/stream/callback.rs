@@ -1,7 +1,7 @@
 //! `cuLaunchHostFunc` and `cuStreamAddCallback`.
 //!
-//! Relies on the program for its callbacks (C7 in `entry`): they can be called from any thread, with the data given, until they have
-//! been called.
+//! Relies on the program for its callbacks (C7 in `entry`): they may be called from any thread, with the passed data, until they
+//! have been called.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::*;
@@ -52,8 +52,8 @@ fn add_callback(
     let (handle, data) = (stream.handle, Data(data));
     let notify = move |status| {
         let (stream, data) = (to_c(handle), data.get());
-        // SAFETY: by C7 the callback, which is not null, may be called on any thread with the stream's handle, a status and the data that was
-        // passed beside it, once: a stream runs a job once. It does not unwind.
+        // SAFETY: by C7 the callback, which is not null, may be called once on any thread with the stream's handle, a status and the data
+        // that was passed with it: a stream runs a job once. It does not unwind.
         enter_callback(handle, || unsafe { callback(stream, status, data) });
     };
     stream.give_apart(None, Job::Notify(Box::new(notify))).map(|_| ())

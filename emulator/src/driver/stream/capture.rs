@@ -1,4 +1,4 @@
-//! Streams that are captured: which ones, and what that forbids, and whom.
+//! Captured streams, and the calls that captures forbid on which threads.
 
 use cuda_driver_sys::{CUresult, CUstreamCaptureMode};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ pub(in crate::driver) const UNSUPPORTED: CUresult = CUresult::CUDA_ERROR_STREAM_
 
 /// The streams that are members of captures.
 static MEMBERS: PerSlot<Mutex<Vec<Arc<Stream>>>> = per_slot!(Mutex::new(Vec::new()));
-/// How many there are: most calls find none and need no lock.
+/// The number of captures: for most calls it is zero, and no lock is needed.
 static COUNT: PerSlot<AtomicUsize> = per_slot!(AtomicUsize::new(0));
 
 thread_local! {
@@ -27,12 +27,12 @@ thread_local! {
         const { per_thread!(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL) };
 }
 
-/// Sets how strict this thread is to itself and tells how it was.
+/// Sets this thread's capture mode and returns the previous one.
 pub(in crate::driver) fn exchange(mode: CUstreamCaptureMode) -> CUstreamCaptureMode {
     MODE.with(|own| own.replace(mode))
 }
 
-/// A mistake: the capture is over, but for its end. One that was over before says so.
+/// Invalidates the capture after a mistake; returns another error if it was invalidated before.
 pub(in crate::driver) fn fail(capture: &dyn Recorder, code: CUresult) -> CUresult {
     if !capture.is_valid() {
         return INVALIDATED;
@@ -56,7 +56,7 @@ impl Stream {
         *lock(&self.capture) = capture;
     }
 
-    /// What takes the work that is given to it; `None` where work is done as ever.
+    /// The recorder of work that is submitted to it; `None` if work is executed.
     pub(super) fn recorder(&self) -> Outcome<Option<Arc<dyn Recorder>>> {
         match self.capture() {
             Some(capture) if capture.is_valid() => Ok(Some(capture)),
@@ -65,12 +65,12 @@ impl Stream {
         }
     }
 
-    /// Whether work that is given now becomes a node.
+    /// Whether work that is submitted now becomes a node.
     pub(in crate::driver) fn is_recording(&self) -> Outcome<bool> {
         self.recorder().map(|recorder| recorder.is_some())
     }
 
-    /// For work that cannot be a node, and for functions that ask about the work of a stream: one that is captured has none.
+    /// For work that cannot be a node, and for functions that query the work of a stream: a captured stream has none.
     pub(in crate::driver) fn outside(&self) -> Outcome {
         match self.capture() {
             Some(capture) => Err(fail(&*capture, UNSUPPORTED)),
@@ -109,8 +109,8 @@ impl Stream {
         Ok(())
     }
 
-    /// It is destroyed. A capture that began in it can never be ended; what another stream did has to be joined all the
-    /// same.
+    /// Called when it is destroyed. A capture that began in it can never be ended; work of a stream that joined a
+    /// capture must still be joined.
     pub(super) fn abandon(self: &Arc<Self>) {
         if let Some(capture) = self.capture() {
             self.set_capture(None);
@@ -135,7 +135,7 @@ pub(in crate::driver) fn captured_in(context: &Context) -> Vec<Arc<dyn Recorder>
     captures(|member| member.context.id == context.id)
 }
 
-/// A capture ends: its streams are ordinary ones again.
+/// Called when a capture ends: its streams become ordinary ones again.
 pub(in crate::driver) fn release(capture: &dyn Recorder) {
     let members = lock(&MEMBERS).clone();
     let its = |stream: &&Arc<Stream>| stream.capture().is_some_and(|other| other.id() == capture.id());
@@ -143,8 +143,8 @@ pub(in crate::driver) fn release(capture: &dyn Recorder) {
 }
 
 impl Call {
-    /// For functions that are unsafe beside a capture, because they may wait for the device or change what kernels see:
-    /// they fail, and spoil every capture that forbids them.
+    /// For functions that are unsafe during a capture, because they may wait for the device or change memory of
+    /// kernels: they fail, and invalidate every capture that forbids them.
     pub(in crate::driver) fn unsafe_in_capture(&self) -> Outcome {
         let mode = MODE.with(PerThread::get);
         refuse(captures(|_| true).iter().filter(|capture| capture.forbids(mode)))
@@ -156,7 +156,7 @@ pub(in crate::driver) fn whole(context: &Context) -> Outcome {
     refuse(captured_in(context).iter())
 }
 
-/// Spoils captures; fails if there are any.
+/// Invalidates captures; fails if there are any.
 fn refuse<'a>(captures: impl Iterator<Item = &'a Arc<dyn Recorder>>) -> Outcome {
     let count = captures.map(|capture| capture.invalidate()).count();
     if count == 0 { Ok(()) } else { Err(UNSUPPORTED) }

@@ -23,19 +23,19 @@ pub(in crate::driver) enum Pace {
     Small,
     /// Returns when it is done.
     Blocking,
-    /// Returns when what the work reads of the caller's is free for reuse: does it first if nothing is before it, else
-    /// keeps a copy.
+    /// Returns when the caller's memory that the work reads may be reused: does the work first if nothing precedes it,
+    /// otherwise keeps a copy.
     Detached,
 }
 
 impl Stream {
-    /// Waits while more is given to it than a driver takes. For calls that hold a lock when they give it more by `give_now`, or by
-    /// `give_apart_now`: between the two others may have filled it again, and nobody waits for room with a lock held.
+    /// Waits while the queue is full. For calls that then submit with `give_now` or `give_apart_now` while they hold a lock:
+    /// others may have filled the queue again in between, but no thread waits for room while it holds a lock.
     pub(in crate::driver) fn wait_for_room(&self) {
         self.queue.wait_for_room();
     }
 
-    /// Gives work to the stream, after all that was given to it before. Tells where in the order it is.
+    /// Submits work to the stream, after all earlier work. Returns its point in the order.
     pub(in crate::driver) fn give(self: &Arc<Self>, call: &Call, work: Work, pace: Pace) -> Outcome<Point> {
         if !self.is_recording()? {
             self.wait_for_room();
@@ -96,7 +96,7 @@ impl Stream {
         self.queue.submit(after, job)
     }
 
-    /// As [`give_apart`](Self::give_apart), for what is over sooner than a thread is woken.
+    /// As [`give_apart`](Self::give_apart), for work that takes less time than waking a thread.
     pub(in crate::driver) fn give_apart_small(
         self: &Arc<Self>,
         run: impl FnOnce() -> Result<(), Box<Fault>> + Send + 'static,
@@ -106,7 +106,7 @@ impl Stream {
         self.queue.submit_small(run).map(|_| ())
     }
 
-    /// The point in the order that comes after all that was given to the stream before, for an event that is about to stand for it.
+    /// The point in the order after all earlier work of the stream, for an event that is about to be set to it.
     pub(in crate::driver) fn mark(self: &Arc<Self>, event: &Event) -> Outcome<Point> {
         if let Some(recorder) = self.recorder()? {
             let after = recorder.point(self.id)?;
@@ -122,8 +122,7 @@ impl Stream {
         done.map(Point::Stream)
     }
 
-    /// Has all that is given to the stream from now on wait for an event, which stands for a point in a capture, or in a
-    /// stream, or for none yet.
+    /// Makes all later work of the stream wait for an event, whose point is in a capture, in a stream, or not set yet.
     pub(in crate::driver) fn wait_for(
         self: &Arc<Self>,
         captured: Option<Captured>,

@@ -28,7 +28,7 @@ pub(super) const GREATEST_PRIORITY: c_int = -5;
 
 /// A stream.
 pub(super) struct Stream {
-    /// What the program calls it; 1 and 2 for the default streams.
+    /// Its handle; 1 and 2 for the default streams.
     pub(super) handle: usize,
     /// Its number.
     pub(super) id: u64,
@@ -41,7 +41,7 @@ pub(super) struct Stream {
     capture: Mutex<Option<Arc<dyn Recorder>>>,
 }
 
-/// The streams that programs made.
+/// The streams that programs have created.
 pub(super) static STREAMS: PerSlot<Handles<Stream>> = per_slot!(Handles::new(1));
 /// The streams that NULL means, by number of their context.
 static LEGACY: PerSlot<Mutex<BTreeMap<u64, Arc<Stream>>>> = per_slot!(Mutex::new(BTreeMap::new()));
@@ -64,7 +64,7 @@ impl Stream {
         })
     }
 
-    /// The flags it was made with.
+    /// The flags with which it was created.
     fn flags(&self) -> c_uint {
         c_uint::from(self.kind == Kind::NonBlocking)
     }
@@ -133,7 +133,7 @@ impl Call {
             return Ok(context.legacy());
         }
         let stream = context.per_thread()?;
-        // What the call waits for would not be done in a capture.
+        // In a capture, the awaited work would not be executed.
         stream.outside()?;
         Ok(stream)
     }
@@ -145,7 +145,7 @@ pub(super) fn forget(_: &State, context: u64) {
     lock(&LATE).remove(&context);
 }
 
-/// Forgets all streams, whose contexts have ended.
+/// Forgets all streams, whose contexts were destroyed before.
 pub(super) fn clear() {
     lock(&LEGACY).clear();
     lock(&LATE).clear();

@@ -38,11 +38,11 @@ pub(super) struct Object {
     view: CUDA_RESOURCE_VIEW_DESC,
 }
 
-// SAFETY: what makes it not `Send` are handles in the description, pointers that nothing dereferences: they are looked up in tables, and told to the
-// program again. The rest are numbers, and the context, which is `Send`.
+// SAFETY: only handles in the description prevent this from being `Send` automatically. They are pointers that are never dereferenced: they
+// are looked up in tables, and returned to the program. The rest are numbers, and the context, which is `Send`.
 unsafe impl Send for Object {}
-// SAFETY: nothing in it changes behind a shared reference, which only gives copies of the descriptions: these may go to other threads, as for
-// `Send`; and the context is `Sync`.
+// SAFETY: nothing in it changes through a shared reference, which only gives copies of the descriptions: these may be sent to other
+// threads, as for `Send`; and the context is `Sync`.
 unsafe impl Sync for Object {}
 
 pub(super) static TEXTURES: PerSlot<Handles<Object>> = per_slot!(Handles::new(22));
@@ -82,11 +82,11 @@ fn image(array: &Array) -> Image {
     Image { address: array.address, texel: array.texel, size: array.shape(), pitch, plane }
 }
 
-/// What a texture of a resource reads, and whether that is plain memory.
+/// The images that a texture of a resource reads, and whether they are plain memory.
 fn images(call: &Call, resource: &CUDA_RESOURCE_DESC) -> Outcome<(Vec<Image>, bool)> {
     let state = call.healthy()?;
-    // SAFETY: each arm reads the member that the type names, which the caller has set, by C2: handles and numbers, of which any bytes are a
-    // value.
+    // SAFETY: each arm reads the member that the type selects, which the caller has set, by C2: handles and numbers, for which any bytes
+    // are valid.
     unsafe {
         match resource.resType {
             CUresourcetype::CU_RESOURCE_TYPE_ARRAY => {
@@ -234,7 +234,7 @@ fn create_surface(call: &Call, surface: Out<CUsurfObject>, resource: In<CUDA_RES
     if resource.resType != CUresourcetype::CU_RESOURCE_TYPE_ARRAY || resource.flags != 0 {
         return Err(INVALID_VALUE);
     }
-    // SAFETY: the type, which is that of arrays or this has returned, names this member, a handle, which the caller has set, by C2.
+    // SAFETY: the type was checked to be that of arrays and selects this member, a handle, which the caller has set, by C2.
     let array = call.array(unsafe { resource.res.array.hArray })?;
     if !array.has(CUDA_ARRAY3D_SURFACE_LDST) {
         return Err(INVALID_VALUE);

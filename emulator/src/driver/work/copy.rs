@@ -1,7 +1,8 @@
 //! Copies: boxes of bytes between host, device and arrays.
 //!
-//! Relies on the program for host regions that it names (C1, C4 and C5 in `entry`): they are valid, and nothing else writes a source or
-//! touches a target, during the call, for pinned ones until their copy is done, and those of a node whenever the graph is launched, until that is done.
+//! Relies on the program for host regions that it passes (C1, C4 and C5 in `entry`): they are valid, and no other code writes a source or
+//! accesses a target, during the call; for pinned ones, until their copy is done; and for those of a node, whenever the graph is launched,
+//! until that is done.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::{CUDA_MEMCPY3D, CUarray, CUdeviceptr, CUmemorytype};
@@ -28,23 +29,23 @@ struct Kept {
     target: Side,
     source: Side,
     size: Size,
-    /// What the source had at the call, where it belongs to the caller again after it.
+    /// A copy of the source's bytes at the call, if the caller may change the source after it.
     bytes: Option<Arc<[MaybeUninit<u8>]>>,
 }
 
-/// One side of a copy, as the program gave it and where it is.
+/// One side of a copy, as passed by the program and as resolved.
 #[derive(Clone, Copy)]
 struct Side {
     named: Named,
     region: Region,
-    /// What memory it is in; told for nodes alone.
+    /// The kind of its memory; determined only for nodes.
     origin: Option<Origin>,
 }
 
 impl Side {
     /// The same for a graph, which remembers in what memory it is.
     fn into_node(self, state: &State) -> Side {
-        // Of host memory nothing is compared.
+        // For host memory nothing is compared.
         let is_host = self.named.kind == CUmemorytype::CU_MEMORYTYPE_HOST;
         let origin = if is_host { Origin::UNKNOWN } else { state.origin(self.region.first.address()) };
         Side { region: self.region.into_node(), origin: Some(origin), ..self }
@@ -79,7 +80,7 @@ impl Copy3d {
         Copy3d(Arc::new(Kept { target, source, size, bytes: None }))
     }
 
-    /// What the parameters of a node ask for.
+    /// The copy for the parameters of a node.
     pub(in crate::driver) fn read(call: &Call, parameters: &CUDA_MEMCPY3D) -> Outcome<Copy3d> {
         let (target, source, size) = sides(parameters);
         let levels = (parameters.srcLOD, parameters.dstLOD) != (0, 0);
@@ -91,7 +92,7 @@ impl Copy3d {
         Ok(copy.into_node(call.state()?))
     }
 
-    /// The same for a graph, which does it later, again and again.
+    /// The same for a graph, which performs it later, possibly repeatedly.
     pub(super) fn into_node(mut self, state: &State) -> Copy3d {
         let kept = Arc::make_mut(&mut self.0);
         for side in [&mut kept.target, &mut kept.source] {
@@ -100,19 +101,21 @@ impl Copy3d {
         self
     }
 
-    /// The same with what its source has now, if that is pageable memory and the copy one row to a device.
+    /// The same with a copy of its source's current bytes, if that is pageable memory and the copy is one row to a
+    /// device.
     pub(super) fn detached(mut self) -> Copy3d {
         let Kept { target, source, size, .. } = &*self.0;
         if target.region.is_device() && (size.height, size.depth) == (1, 1) {
-            // SAFETY: 1: `Work::detached` is called in the call that named the source, which by C1, C4 and C5 is valid for reads of its one row of
-            // `width` bytes, and written by nothing else, as long as that lasts.
+            // SAFETY: 1: `Work::detached` is called in the call that passed the source. By C1, C4 and C5 the source is valid for reads of
+            // its one row of `width` bytes, and not written by other code, for the duration of that call.
             let bytes = unsafe { source.region.first.read(size.width) };
             Arc::make_mut(&mut self.0).bytes = bytes;
         }
         self
     }
 
-    /// Refuses to write what is registered for reading only. That memory is one range of host memory, or a copy lies outside of it.
+    /// Refuses to write memory that is registered as read-only. That memory is one range of host memory, or a copy lies outside of
+    /// it.
     pub(in crate::driver) fn check_target(&self, state: &State) -> Outcome {
         let target = self.0.target.region.first.address();
         if state.is_read_only(target) { Err(INVALID_VALUE) } else { Ok(()) }
@@ -134,16 +137,17 @@ impl Copy3d {
         self.look(turn);
         let done = match (&self.0.bytes, target.first) {
             (Some(bytes), End::Device(address)) => memory.copy_from_host(address, bytes),
-            // SAFETY: 1, 2: device regions are looked up when they are used. Host regions are rows that the program
-            // named (`line`, `Named::linear`): by C1 valid, each in one allocation, by C4 nobody else's, nor part of
-            // device memory, for as long as C5 says: those of a node, and pinned ones, until this is done; what touches
-            // pageable ones (`is_of_the_call`), a stream does in the call that named them.
+            // SAFETY: 1, 2: device regions are looked up when they are used. Host regions are rows that the program has
+            // passed (`line`, `Named::linear`): by C1 they are valid, each in one allocation; by C4 they are not used
+            // by other code and not part of device memory; for the duration in C5. Those of a node, and pinned ones,
+            // are valid until this is done; a copy with pageable ones (`is_of_the_call`) is done by the stream within
+            // the call that passed them.
             _ => unsafe { transfer_rows(memory, target, source, self.0.size) },
         };
         done.map_err(|error| bad_range(turn.caller.unwrap_or("memcpy node"), &error))
     }
 
-    /// Reports it if it copies memory to the host none of which was ever written.
+    /// Reports a copy to the host of memory that was never written.
     fn look(&self, turn: &Turn) {
         let (memory, (target, source), size) = (&turn.state.memory, self.regions(), self.0.size);
         let Some(checker) = memory.checker().filter(|checker| checker.checks().uninitialised) else { return };
@@ -158,8 +162,8 @@ impl Copy3d {
         }
     }
 
-    /// Whether the other copies between memory that is named in the same way and of the same origins: an executable graph's copy can be
-    /// changed to such a one only.
+    /// Whether the other copy is between memory of the same kinds and origins: an executable graph's copy can only be changed to such a
+    /// copy.
     pub(in crate::driver) fn can_become(&self, other: &Copy3d) -> bool {
         let fits = |old: Side, new: Side, compare: fn(Origin, Origin) -> bool| {
             old.named.kind == new.named.kind
@@ -190,7 +194,7 @@ impl Copy3d {
         self.0.size.depth == 1
     }
 
-    /// The parameters as the API tells them.
+    /// The parameters in the form of the API.
     pub(in crate::driver) fn parameters(&self) -> CUDA_MEMCPY3D {
         parameters(&self.0.target.named, &self.0.source.named, self.0.size)
     }
@@ -205,7 +209,7 @@ pub(in crate::driver) struct Size {
     pub(in crate::driver) depth: usize,
 }
 
-/// One side as a structure of the API names it.
+/// One side in the form of an API structure.
 #[derive(Clone, Copy)]
 pub(in crate::driver) struct Named {
     pub(in crate::driver) kind: CUmemorytype,
@@ -215,11 +219,11 @@ pub(in crate::driver) struct Named {
     /// Bytes of a row, rows of a plane.
     pub(in crate::driver) pitch: usize,
     pub(in crate::driver) rows: usize,
-    /// Where the region starts: bytes into a row, rows, planes.
+    /// The start of the region: bytes into a row, rows, planes.
     pub(in crate::driver) at: [usize; 3],
 }
 
-/// One side of a copy: where its first row starts, and how far the others are.
+/// One side of a copy: the start of its first row, and the distances to the others.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::driver) struct Region {
     first: End,
@@ -228,10 +232,11 @@ pub(in crate::driver) struct Region {
     plane: usize,
 }
 
-// SAFETY: nothing dereferences its pointers: they are compared and turned into an `End` by `region`, and told to the program again. The rest are
-// numbers.
+// SAFETY: its pointers are never dereferenced: they are compared and turned into an `End` by `region`, and returned to the program. The
+// rest are numbers.
 unsafe impl Send for Named {}
-// SAFETY: nothing in it changes behind a shared reference, which only gives copies: these may go to other threads, as for `Send`.
+// SAFETY: nothing in it changes through a shared reference, which only gives copies: these may be sent to other threads, as for
+// `Send`.
 unsafe impl Sync for Named {}
 
 impl Named {
@@ -256,13 +261,13 @@ impl Named {
         }
     }
 
-    /// `find` gives the memory of an offset and a number of bytes.
+    /// `find` returns the memory for an offset and a number of bytes.
     fn linear(&self, size: Size, find: impl FnOnce(usize, usize) -> Outcome<End>) -> Outcome<Region> {
         let [x, y, z] = self.at;
         let end = x.checked_add(size.width).ok_or(INVALID_VALUE)?;
         let below = y.checked_add(size.height).ok_or(INVALID_VALUE)?;
         let deep = size.depth > 1 || z > 0;
-        // The pitch of a single row is not looked at.
+        // The pitch of a single row is ignored.
         let pitched = size.height > 1 || y > 0 || deep;
         if pitched && end > self.pitch || deep && below > self.rows {
             return Err(INVALID_VALUE);
@@ -287,7 +292,7 @@ impl Named {
 }
 
 impl Region {
-    /// The same for a copy that is kept and done later, again and again.
+    /// The same for a copy that is kept and performed later, possibly repeatedly.
     pub(in crate::driver) fn into_node(self) -> Region {
         Region { first: self.first.into_node(), ..self }
     }
@@ -312,7 +317,7 @@ impl Region {
 /// # Safety
 ///
 /// 1. Every row of a host region is valid for `size.width` bytes, in one allocation: of the target for writes, of the source for reads.
-/// 2. Meanwhile nothing else writes the rows of a source in host memory or touches those of a target, as duty 2 of [`transfer`] says.
+/// 2. Meanwhile no other code writes the rows of a source in host memory or accesses those of a target, as in duty 2 of [`transfer`].
 unsafe fn transfer_rows(memory: &Memory, target: Region, source: Region, size: Size) -> Result<(), BadRange> {
     for (z, y) in (0..size.depth).flat_map(|z| (0..size.height).map(move |y| (z, y))) {
         // SAFETY: 1, 2: `y` and `z` are below height and depth, so both are rows of their regions: the caller's duties 1 and 2.

@@ -1,7 +1,7 @@
 //! The ends of copies: device memory, and host memory of two kinds.
 //!
-//! Relies on the program for host ranges that it names (C1, C4 and C5 in `entry`): they are valid, and nothing else writes a source or
-//! touches a target, during the call, and for pinned ones until their copy is done.
+//! Relies on the program for host ranges that it passes (C1, C4 and C5 in `entry`): they are valid, and no other code writes a source
+//! or accesses a target, during the call, and for pinned ones until their copy is done.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::{CUdeviceptr, CUmemorytype};
@@ -20,7 +20,7 @@ pub(in crate::driver) enum End {
     Device(u64),
     /// Memory that only this call may touch.
     Pageable(Host),
-    /// Memory that the copy touches when its turn comes: pinned, or managed.
+    /// Memory that the copy accesses when it runs: pinned or managed.
     Pinned(Host),
 }
 
@@ -28,16 +28,17 @@ pub(in crate::driver) enum End {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::driver) struct Host(*mut u8);
 
-// SAFETY: an address by itself does nothing; who follows it does so in an unsafe function that demands valid bytes. Memory is valid on every
-// thread alike, and for as long as C5 says: pageable memory during the call, in which its copies are done or keep the bytes
-// (`Stream::give_now`, where work `is_of_the_call`).
+// SAFETY: an address alone is harmless; it is only dereferenced in unsafe functions that require valid bytes. Memory is valid on every
+// thread, for the duration in C5: pageable memory during the call, in which its copies are done or the bytes are copied
+// (`Stream::give_now`, if work `is_of_the_call`).
 unsafe impl Send for Host {}
-// SAFETY: the address is never changed, so a shared reference only gives copies, which may go to other threads, as for `Send`.
+// SAFETY: the address is never changed, so a shared reference only gives copies, which may be sent to other threads, as for
+// `Send`.
 unsafe impl Sync for Host {}
 
-/// Where device addresses lie: one in here that is not allocated is a mistake, not a host address.
+/// The range of device addresses: an address in it that is not allocated is a mistake, not a host address.
 const DEVICE_WINDOW: std::ops::Range<u64> = FIRST..0x5000_0000_0000;
-/// Bytes copied at a time where a copy goes through a buffer.
+/// Bytes copied at a time by a copy through a buffer.
 pub(in crate::driver) const CHUNK: usize = 64 << 10;
 
 impl End {
@@ -50,7 +51,7 @@ impl End {
         }
     }
 
-    /// The same memory for a copy that is kept: host memory is touched when its turn comes, of whatever kind it is.
+    /// The same memory for a copy that is kept: host memory of any kind is accessed when the copy runs.
     pub(super) fn into_node(self) -> End {
         match self {
             End::Pageable(host) => End::Pinned(host),
@@ -58,7 +59,7 @@ impl End {
         }
     }
 
-    /// What an address is, and that the range is good as far as can be told.
+    /// Classifies an address, and checks the range as far as possible.
     pub(in crate::driver) fn of(state: &State, pointer: *mut u8, bytes: usize) -> Outcome<End> {
         let address = pointer.addr();
         let known = state.memory.find(address as u64);
@@ -90,7 +91,7 @@ impl End {
         }
     }
 
-    /// The address as the API tells it: memory type, host pointer, number.
+    /// The address in the form of the API: memory type, host pointer, number.
     pub(super) fn told(self) -> (CUmemorytype, *mut c_void, u64) {
         match self {
             End::Device(address) => {
@@ -107,11 +108,11 @@ impl End {
     ///
     /// # Safety
     ///
-    /// 1. A host end is valid for reads of `bytes` bytes, in one allocation, and nothing writes them meanwhile.
+    /// 1. A host end is valid for reads of `bytes` bytes, in one allocation, and they are not written meanwhile.
     pub(super) unsafe fn read(self, bytes: usize) -> Option<Arc<[MaybeUninit<u8>]>> {
         match self {
-            // SAFETY: not null, as `Host` says, valid for reads of that many bytes of one allocation, so at most `isize::MAX`, and not written
-            // while the slice is there: duty 1. Bytes need no alignment, and `MaybeUninit` need not be set: a part may be padding.
+            // SAFETY: not null (`Host`), valid for reads of that many bytes of one allocation, so at most `isize::MAX`, and not written
+            // while the slice exists: duty 1. Bytes need no alignment, and `MaybeUninit` need not be initialised: a part may be padding.
             End::Pageable(host) => Some(unsafe { std::slice::from_raw_parts(host.0.cast(), bytes) }.into()),
             End::Device(_) | End::Pinned(_) => None,
         }
@@ -129,18 +130,19 @@ impl End {
 /// # Safety
 ///
 /// 1. A host end is valid for `bytes` bytes in one allocation: the target for writes, the source for reads.
-/// 2. Meanwhile nothing else writes a host source, or touches a host target; of pinned memory other parts of the emulator may, as the
-///    head of [`access`] says. A pageable end is no part of a device end.
+/// 2. Meanwhile no other code writes a host source or accesses a host target, except for other parts of the emulator in pinned
+///    memory, as the head of [`access`] says. A pageable end is not part of a device end.
 pub(in crate::driver) unsafe fn transfer(
     memory: &Memory,
     target: End,
     source: End,
     bytes: usize,
 ) -> Result<(), BadRange> {
-    // SAFETY: a host range is an end with `bytes` bytes of one allocation, duty 1, not null (`Host`); `at` stays in it
-    // (`chunks`); bytes need no alignment. Slices, at most `isize::MAX` of `MaybeUninit`, and `copy_from` (ends may
-    // overlap) use pageable ends alone, no part of a device end, such a source written and such a target touched by
-    // nobody else: duty 2. The rest goes through `access`, whose head says how others use it meanwhile: duty 2.
+    // SAFETY: a host range is an end with `bytes` bytes of one allocation, duty 1, not null (`Host`); `at` stays
+    // inside it (`chunks`); bytes need no alignment. Slices (of `MaybeUninit`, at most `isize::MAX`) and `copy_from`
+    // (ends may overlap) are used only for pageable ends, which are not part of a device end; no other code writes
+    // such a source or accesses such a target: duty 2. Everything else goes through `access`, whose head says how
+    // others use the memory meanwhile: duty 2.
     unsafe {
         match (target, source) {
             (End::Device(target), End::Device(source)) => memory.copy(target, source, bytes as u64),
@@ -150,7 +152,8 @@ pub(in crate::driver) unsafe fn transfer(
             (End::Pageable(host), End::Device(source)) => {
                 memory.copy_to_host(source, std::slice::from_raw_parts_mut(host.0.cast(), bytes))
             }
-            // A kernel may touch pinned memory at the same time, as the head of `access` says: a mistake of the program, and not undefined here.
+            // A kernel may touch pinned memory at the same time, as the head of `access` says: that is a mistake of the program, but not
+            // undefined behaviour here.
             (End::Device(target), End::Pinned(host)) => chunks(bytes, false, |at, buffer| {
                 access::read(host.0.add(at), buffer);
                 memory.copy_from_host(target + at as u64, buffer)
@@ -164,7 +167,7 @@ pub(in crate::driver) unsafe fn transfer(
                 target.0.copy_from(source.0, bytes);
                 Ok(())
             }
-            // Where the two overlap, no chunk is written over before it is read.
+            // If the two overlap, no chunk is overwritten before it is read.
             (End::Pageable(target) | End::Pinned(target), End::Pageable(source) | End::Pinned(source)) => {
                 chunks(bytes, target.0 > source.0, |at, buffer| {
                     access::read(source.0.add(at), buffer);

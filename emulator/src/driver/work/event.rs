@@ -19,7 +19,7 @@ pub(in crate::driver) struct Event {
     pub(in crate::driver) context: Arc<Context>,
     pub(in crate::driver) timing: bool,
     interprocess: bool,
-    /// What other processes see of it, if they can have it.
+    /// The part that is shared with other processes, if any.
     pub(in crate::driver) shared: Option<Arc<SharedEvent>>,
     /// The point it was recorded at last.
     recorded: Mutex<Option<Arc<Completion>>>,
@@ -31,13 +31,13 @@ pub(in crate::driver) struct Event {
 pub(in crate::driver) static EVENTS: PerSlot<Handles<Event>> = per_slot!(Handles::new(2));
 
 impl Event {
-    /// One that stands for no point yet.
+    /// An event that was not recorded yet.
     pub(in crate::driver) fn new(context: Arc<Context>, timing: bool, interprocess: bool) -> Event {
         let (shared, recorded, captured) = (None, Mutex::default(), Mutex::default());
         Event { context, timing, interprocess, shared, recorded, captured }
     }
 
-    /// One that other processes can have, too.
+    /// An event that other processes can open, too.
     pub(in crate::driver) fn shared(context: Arc<Context>, shared: SharedEvent) -> Event {
         Event { shared: Some(Arc::new(shared)), ..Event::new(context, false, true) }
     }
@@ -55,7 +55,7 @@ impl Event {
         self.shared.as_ref()?.elsewhere()
     }
 
-    /// It is about to stand for a new point, which other processes are told when it is reached.
+    /// Called when it is about to be set to a new point; other processes are notified when that is reached.
     pub(in crate::driver) fn begin(&self) -> Option<Recording> {
         self.shared.as_ref().map(|shared| shared.begin())
     }
@@ -65,7 +65,7 @@ impl Event {
         lock(&self.captured).clone()
     }
 
-    /// Makes it stand for a point. What it stood for in a stream stays beside one in a capture.
+    /// Sets it to a point. A point in a stream is kept beside one in a capture.
     pub(in crate::driver) fn set(&self, point: Point) {
         match point {
             Point::Stream(point) => {
@@ -76,7 +76,7 @@ impl Event {
         }
     }
 
-    /// For functions that ask when it happens: in a capture nothing does.
+    /// For functions that query its completion: in a capture there is none.
     pub(in crate::driver) fn question(&self) -> Outcome {
         self.captured().map_or(Ok(()), |captured| Err(captured.question()))
     }
@@ -112,14 +112,14 @@ impl Signal {
         Ok(Signal { event: call.event(event)?, handle: event.addr() })
     }
 
-    /// Whether the event is still there.
+    /// Whether the event still exists.
     pub(super) fn check(&self) -> Outcome {
         EVENTS.get(self.handle).map(|_| ()).ok_or(INVALID_HANDLE)
     }
 }
 
-/// The points in the order of one launch that its event nodes make and wait for, by node. What was not reached when
-/// the launch is over is passed all the same, so that nobody waits forever.
+/// The points in the order of one launch that its event nodes record and wait for, by node. Points that were not
+/// reached when the launch is over are completed, so that no thread waits forever.
 #[derive(Default)]
 pub(in crate::driver) struct Points(BTreeMap<usize, Awaited>);
 
@@ -129,7 +129,7 @@ enum Awaited {
 }
 
 impl Points {
-    /// The event of a node stands for a new point from now on, or for what it stands for now.
+    /// Sets the event of a node to a new point, or takes its current point.
     pub(in crate::driver) fn set(&mut self, node: usize, work: &Work) {
         match work {
             Work::Record(signal) => {
@@ -145,7 +145,7 @@ impl Points {
         }
     }
 
-    /// The turn of an event node has come.
+    /// Called when an event node runs.
     pub(super) fn reach(&self, node: usize) {
         match self.0.get(&node) {
             Some(Awaited::Made(point, recording)) => {

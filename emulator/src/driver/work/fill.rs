@@ -19,14 +19,14 @@ pub(in crate::driver) struct Fill {
     pub(in crate::driver) element: u32,
     pub(in crate::driver) width: usize,
     pub(in crate::driver) height: usize,
-    /// What memory the target is in; told for nodes alone.
+    /// The kind of the target's memory; determined only for nodes.
     pub(in crate::driver) origin: Option<Origin>,
-    /// Handle of the node's context; 0 for what is no node.
+    /// Handle of the node's context; 0 if it is not a node.
     pub(in crate::driver) context: usize,
 }
 
 impl Fill {
-    /// What the parameters of a node ask for, in the context of this handle.
+    /// The fill for the parameters of a node, in the context of this handle.
     pub(in crate::driver) fn read(
         state: &State,
         parameters: &CUDA_MEMSET_NODE_PARAMS,
@@ -42,7 +42,7 @@ impl Fill {
         if !fits || width == 0 || height == 0 {
             return Err(INVALID_VALUE);
         }
-        // The pitch of a single row is not looked at.
+        // The pitch of a single row is ignored.
         let rows = if height > 1 { pitch } else { 0 };
         let fill =
             Fill { target: dst, pitch, value, element: elementSize, width, height, origin: None, context: 0 };
@@ -55,7 +55,7 @@ impl Fill {
         Fill { origin: Some(state.origin(self.target).or_of(context)), context, ..self }
     }
 
-    /// What other parameters of the same node ask for.
+    /// The fill for other parameters of the same node.
     pub(in crate::driver) fn changed(
         &self,
         state: &State,
@@ -87,8 +87,8 @@ impl Fill {
             .map_err(|error| bad_range(turn.caller.unwrap_or("memset node"), &error))
     }
 
-    /// Whether an executable graph's fill can be changed to the other one: in memory of the same origin, and both of one row. Of several
-    /// rows only target and value can be changed.
+    /// Whether an executable graph's fill can be changed to the other one: in memory of the same origin, and both of one row. With
+    /// several rows, only target and value can be changed.
     pub(in crate::driver) fn can_become(&self, other: &Fill) -> bool {
         let shape = |fill: &Fill| (fill.pitch, fill.element, fill.width, fill.height);
         let origins = self.origin.zip(other.origin);
@@ -96,7 +96,7 @@ impl Fill {
             && ((self.height, other.height) == (1, 1) || shape(self) == shape(other))
     }
 
-    /// The parameters as the API tells them.
+    /// The parameters in the form of the API.
     pub(in crate::driver) fn parameters(&self) -> CUDA_MEMSET_NODE_PARAMS {
         let Fill { target, pitch, value, element, width, height, .. } = *self;
         CUDA_MEMSET_NODE_PARAMS { dst: target, pitch, value, elementSize: element, width, height }

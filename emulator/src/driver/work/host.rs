@@ -1,7 +1,7 @@
 //! Functions of the program.
 //!
-//! Relies on the program for its functions (C7 in `entry`): they can be called from any thread with the data given, once for a stream,
-//! as often as the graph is launched for a node.
+//! Relies on the program for its functions (C7 in `entry`): they may be called from any thread with the passed data: once for a
+//! stream, and for a node as often as the graph is launched.
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::{CUDA_HOST_NODE_PARAMS, CUhostFn};
@@ -10,7 +10,7 @@ use std::ffi::c_void;
 use crate::driver::entry::{INVALID_VALUE, Outcome};
 use crate::driver::state::enter_callback;
 
-/// A function of the program and its data: as the program passed both together, so as C7 says.
+/// A function of the program and its data, which were passed together, so C7 holds for them.
 #[derive(Clone, Copy)]
 pub(in crate::driver) struct HostCall {
     function: unsafe extern "C" fn(*mut c_void),
@@ -27,19 +27,19 @@ impl HostCall {
         Ok(HostCall { function: function.ok_or(INVALID_VALUE)?, data })
     }
 
-    /// What the parameters of a node ask for.
+    /// The call for the parameters of a node.
     pub(in crate::driver) fn read(parameters: &CUDA_HOST_NODE_PARAMS) -> Outcome<HostCall> {
         HostCall::new(parameters.fn_, parameters.userData)
     }
 
     /// Calls it, in the order of the stream with that handle.
     pub(super) fn run(&self, stream: usize) {
-        // SAFETY: by C7, as the type says, the function may be called with this data, here, whenever a stream or a graph does this work: a stream
-        // runs what it is given once, and a node's function is for every launch. It does not unwind.
+        // SAFETY: by C7 (the type's documentation) the function may be called with this data whenever a stream or a graph performs this
+        // work: a stream performs it once, and a node's function is called by every launch. It does not unwind.
         enter_callback(stream, || unsafe { (self.function)(self.data) });
     }
 
-    /// The parameters as the API tells them.
+    /// The parameters in the form of the API.
     pub(in crate::driver) fn parameters(&self) -> CUDA_HOST_NODE_PARAMS {
         CUDA_HOST_NODE_PARAMS { fn_: Some(self.function), userData: self.data }
     }

@@ -16,26 +16,27 @@ use crate::optimised::{self, OPTIMISED};
 use crate::profile::Profiler;
 use crate::progress;
 
-/// A launch that was checked, with all that the program gave.
+/// A checked launch, with everything that the program has passed.
 #[derive(Clone)]
 pub(in crate::driver) struct KernelCall(Arc<Kept>);
 
 struct Kept {
     function: Arc<Function>,
-    /// Grid and block as the program gave them.
+    /// Grid and block as the program has passed them.
     grid: [u32; 3],
     block: [u32; 3],
     launch: Launch,
-    /// Pointers to the parameters in `launch`, for programs that ask for them. In memory they are plain pointers.
+    /// Pointers to the parameters in `launch`, for programs that query them. In memory they are plain pointers.
     pointers: OnceLock<Box<[AtomicPtr<c_void>]>>,
     attributes: Attributes,
     children: MakeLauncher,
 }
 
-/// Makes what knows the kernels that a function launches, which are counted or not; `None` once its module is gone.
+/// Creates the resolver of kernels that a function launches, which are profiled or not; `None` once its module is
+/// unloaded.
 pub(in crate::driver) type MakeLauncher = fn(&Function, bool) -> Option<Box<dyn Launcher>>;
 
-/// Launch attributes, as the program gave them.
+/// Launch attributes as the program has passed them.
 pub(in crate::driver) struct Attributes {
     pub(in crate::driver) all: Vec<CUlaunchAttribute>,
     /// Whether the kernel may begin before the one before it is done.
@@ -43,11 +44,12 @@ pub(in crate::driver) struct Attributes {
 }
 
 #[allow(unsafe_code, reason = "pointers that nobody follows")]
-// SAFETY: what makes them not `Send` are pointers (of windows in memory, of events), which this driver only compares, looks up in tables and
-// passes on; nothing here dereferences them. The rest are numbers.
+// SAFETY: only pointers (of memory windows, of events) prevent this from being `Send` automatically. This driver only compares them, looks
+// them up in tables and passes them on, and never dereferences them. The rest are numbers.
 unsafe impl Send for Attributes {}
 #[allow(unsafe_code, reason = "pointers that nobody follows")]
-// SAFETY: nothing in them changes behind a shared reference, which only gives copies: these may go to other threads, as for `Send`.
+// SAFETY: nothing in them changes through a shared reference, which only gives copies: these may be sent to other threads, as for
+// `Send`.
 unsafe impl Sync for Attributes {}
 
 impl KernelCall {
@@ -71,7 +73,7 @@ impl KernelCall {
         }))
     }
 
-    /// Whether the kernel is still there.
+    /// Whether the kernel still exists.
     pub(super) fn check(&self) -> Outcome {
         let function = &self.0.function;
         if !function.context.is_alive() {
@@ -81,7 +83,7 @@ impl KernelCall {
         Ok(())
     }
 
-    /// Runs it to its end, in the memory of its context and of those that it may reach.
+    /// Runs it to its end, with the memory of its context and of peers that it may access.
     pub(super) fn run(&self, turn: &Turn) -> Result<(), Box<Fault>> {
         let Some(counted) = &turn.counted else { return self.run_in(turn, None) };
         let own = Arc::<Profiler>::default();
@@ -142,7 +144,8 @@ impl KernelCall {
         &self.0.attributes.all
     }
 
-    /// Where the parameters are: in the block of the launch, which is never changed and goes with the last copy of this.
+    /// The addresses of the parameters in the block of the launch, which is never changed and is dropped with the last
+    /// copy of this.
     fn pointers(&self) -> &[AtomicPtr<c_void>] {
         self.0.pointers.get_or_init(|| {
             let start = self.0.launch.parameters.as_ptr().cast_mut();
@@ -151,7 +154,8 @@ impl KernelCall {
         })
     }
 
-    /// The parameters as the API tells them. What they point to is the node's, until it is changed.
+    /// The parameters in the form of the API. They point to memory of the node, which is valid until the node is
+    /// changed.
     pub(in crate::driver) fn parameters(&self) -> CUDA_KERNEL_NODE_PARAMS {
         let Kept { function, grid, block, launch, .. } = &*self.0;
         let pointers = self.pointers();

@@ -1,8 +1,8 @@
 //! Memory that graphs allocate, at addresses that are known when the node is made, and frees of memory.
 //!
-//! A launch allocates what its nodes say, in its order; a free node of this graph or another one, or the program, gives
-//! it back. Here the bytes are there from the making of the node until nobody has it any more: what is counted, refused
-//! and allowed is as with a driver, but a kernel that uses the memory too early or too late is not found out.
+//! A launch performs the allocations of its nodes, in its order; a free node of this graph or another one, or the
+//! program, frees the memory. Here the bytes exist from the creation of the node until it is dropped everywhere:
+//! accounting and errors are as with a driver, but a kernel that uses the memory too early or too late is not detected.
 #![allow(unsafe_code)] // Relies on the caller for the lengths of arrays, and for what is set in unions: C1 and C2 in `entry`.
 
 use cuda_driver_sys::*;
@@ -35,7 +35,7 @@ pub(in crate::driver) struct Table {
     pub(in crate::driver) counts: BTreeMap<CUdevice, Counts>,
 }
 
-/// What is kept of an allocation while a launch has it, though its graph may be gone: it, and what that launch needs.
+/// An allocation that a launch holds, even if its graph is destroyed, and the footprint of that launch.
 type Live = (Arc<Block>, Arc<Footprint>);
 
 /// Bytes at an address; freed when dropped.
@@ -51,25 +51,26 @@ impl Drop for Block {
     fn drop(&mut self) {
         lock(&GRAPH_MEMORY.0).blocks.remove(&self.address);
         managed::forget(self.address);
-        // It is live: nobody else frees it.
+        // It is live, because only this frees it.
         let _ = self.memory.free(self.address);
     }
 }
 
-/// What a node allocates.
+/// The allocation of a node.
 #[derive(Clone)]
 pub(in crate::driver) struct Alloc {
     block: Arc<Block>,
 }
 
-/// The properties of memory as the program gave them.
+/// The properties of memory as the program has passed them.
 #[derive(Clone, Copy)]
 struct Properties(CUmemPoolProps);
 
-// SAFETY: the one pointer in them (of security attributes, on another system) is only told to the program again; nothing dereferences it. The rest
-// are numbers.
+// SAFETY: the only pointer in them (for security attributes, on another system) is only returned to the program and never dereferenced. The
+// rest are numbers.
 unsafe impl Send for Properties {}
-// SAFETY: nothing in them changes behind a shared reference, which only gives copies: these may go to other threads, as for `Send`.
+// SAFETY: nothing in them changes through a shared reference, which only gives copies: these may be sent to other threads, as for
+// `Send`.
 unsafe impl Sync for Properties {}
 
 impl Table {
@@ -92,7 +93,7 @@ impl Table {
         }
     }
 
-    /// What no launch needs any more is given back.
+    /// Releases memory that no launch needs any more.
     pub(in crate::driver) fn trim(&mut self, device: CUdevice) {
         let live = self.live(device, &[]);
         self.counts.entry(device).or_default().current = live;
@@ -104,7 +105,7 @@ impl GraphMemory {
     pub(in crate::driver) fn clear(&self) {
         let nothing = Table { blocks: BTreeMap::new(), counts: BTreeMap::new() };
         let table = std::mem::replace(&mut *lock(&self.0), nothing);
-        // Not under the lock, which what goes with it takes.
+        // Dropped without the lock, because dropping takes it.
         drop(table);
     }
 
@@ -134,7 +135,8 @@ impl GraphMemory {
         }
     }
 
-    /// Gives back what a launch allocated. Work given before may still use it: the answer is held until that is done.
+    /// Frees memory that a launch has allocated. Earlier work may still use it, so the result must be held until that
+    /// is done.
     pub(in crate::driver) fn release(&self, address: u64) -> Option<Arc<Block>> {
         lock(&self.0).blocks.get_mut(&address).and_then(Option::take).map(|(block, _)| block)
     }
@@ -181,10 +183,10 @@ impl Alloc {
         Alloc::new(call, &properties, bytes)
     }
 
-    /// What the parameters of a node ask for.
+    /// The allocation for the parameters of a node.
     pub(in crate::driver) fn read(call: &Call, parameters: &CUDA_MEM_ALLOC_NODE_PARAMS) -> Outcome<Alloc> {
-        // SAFETY: 1 of `from_c`: the caller's pointer, which as C1, C2 and C4 say lasts until the call returns, longer than `all`. 1 of
-        // `read_array`: by C1 it is null or has as many descriptions as the count beside it says.
+        // SAFETY: 1 of `from_c`: the caller's pointer, which by C1, C2 and C4 is valid until the call returns, longer than `all`. 1 of
+        // `read_array`: by C1 it is null or has the number of descriptions in the count beside it.
         let access = unsafe {
             let all: In<'_, CUmemAccessDesc> = In::from_c(parameters.accessDescs);
             all.read_array(parameters.accessDescCount)?
@@ -193,7 +195,7 @@ impl Alloc {
         Alloc::new(call, &parameters.poolProps, parameters.bytesize)
     }
 
-    /// Where it allocates.
+    /// Its address.
     pub(in crate::driver) fn address(&self) -> u64 {
         self.block.address
     }
@@ -221,7 +223,7 @@ fn device_at(location: &CUmemLocation) -> Outcome<CUdevice> {
     if location.type_ != CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE {
         return Err(INVALID_VALUE);
     }
-    // SAFETY: of a location of a device, which this is, the number is set, by C2 or in `Alloc::on`; any bytes are a number.
+    // SAFETY: this is the location of a device, whose number is set, by C2 or in `Alloc::on`; any bytes are a number.
     let device = unsafe { location.__bindgen_anon_1.id };
     checked(device).map(|_| device)
 }
@@ -241,20 +243,20 @@ fn place_of(properties: &CUmemPoolProps) -> Outcome<(CUdevice, Option<Location>)
     }
 }
 
-/// What gives memory back.
+/// An operation that frees memory.
 #[derive(Clone)]
 pub(in crate::driver) enum Free {
-    /// Of a graph: its launch gives back, when it begins, what is at that address.
+    /// In a graph: its launch frees, when it begins, the memory at that address.
     OfGraph(u64),
-    /// Of a stream: what a graph allocated is held until its turn.
+    /// In a stream: memory of a graph, which is held until the free runs.
     #[expect(dead_code, reason = "it is given back where it is dropped")]
     Block(Arc<Block>),
-    /// Of a stream: an allocation that is released.
+    /// In a stream: an allocation that is released.
     Allocation(u64),
 }
 
 impl Free {
-    /// Only what a graph allocates can be freed by one.
+    /// A graph can only free memory that a graph has allocated.
     pub(in crate::driver) fn of_graph(address: u64) -> Outcome<Free> {
         if GRAPH_MEMORY.contains(address) { Ok(Free::OfGraph(address)) } else { Err(INVALID_VALUE) }
     }

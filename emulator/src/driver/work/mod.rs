@@ -1,4 +1,4 @@
-//! Work: what streams do and graphs keep. Each kind is written once: what it is checked for, and how it runs.
+//! Work that streams perform and graphs keep. Each kind is implemented once, with its checks and its execution.
 
 pub(super) mod copy;
 pub(super) mod ends;
@@ -47,27 +47,27 @@ pub(super) enum Work {
     Free(Free),
     /// Waits for numbers in memory and writes them.
     Values(Batch),
-    /// Nothing: a place where edges meet.
+    /// Nothing: a node where edges meet.
     Empty,
 }
 
-/// Where and when work is done.
+/// The stream and the order in which work is done.
 pub(super) struct Turn {
     pub(super) state: Shared,
     /// Handle of the stream.
     pub(super) stream: usize,
-    /// The function that gave it to the stream; `None` for what a graph has.
+    /// The function that submitted it to the stream; `None` for work of a graph.
     pub(super) caller: Option<&'static str>,
-    /// What the event nodes of a graph make and wait for.
+    /// The points that the event nodes of a graph record and wait for.
     pub(super) points: Option<Points>,
-    /// Who counts what its kernels do, because the thread that gave it asked for that.
+    /// The profiler of its kernels, if the submitting thread requested one.
     pub(super) counted: Option<Counted>,
     /// The graph that it is a part of, as it runs.
     pub(super) graph: Option<Arc<Environment>>,
 }
 
 impl Work {
-    /// Whether what a graph keeps can be launched now.
+    /// Whether work of a graph can be launched now.
     pub(super) fn check(&self) -> Outcome {
         match self {
             Work::Kernel(kernel) => kernel.check(),
@@ -76,7 +76,8 @@ impl Work {
         }
     }
 
-    /// Refuses what only a graph does: it records an event when it runs, waits for one as it is then, and has memory of its own.
+    /// Refuses work that only a graph can do: recording an event when it runs, waiting for its state at that time, and memory of
+    /// its own.
     pub(super) fn check_stream(&self) -> Outcome {
         match self {
             Work::Record(_) | Work::Wait(_) | Work::Alloc(_) | Work::Free(Free::OfGraph(_)) => {
@@ -86,7 +87,7 @@ impl Work {
         }
     }
 
-    /// Refuses what writes memory that is registered for reading only, wherever it is given.
+    /// Refuses work that writes memory registered as read-only, in streams and graphs.
     pub(super) fn check_target(&self, state: &State) -> Outcome {
         match self {
             Work::Copy(copy) => copy.check_target(state),
@@ -94,7 +95,7 @@ impl Work {
         }
     }
 
-    /// As a node has it; refuses what can be no node.
+    /// Its form as a node; refuses work that cannot be a node.
     pub(super) fn into_node(self, call: &Call) -> Outcome<Work> {
         match self {
             Work::Copy(copy) => Ok(Work::Copy(copy.into_node(call.state()?))),
@@ -110,7 +111,7 @@ impl Work {
         }
     }
 
-    /// The same, with a copy of what it reads of the caller's; called in the call that named it.
+    /// The same, with a copy of the caller's memory that it reads; called within the call that passed it.
     pub(super) fn detached(self) -> Work {
         match self {
             Work::Copy(copy) => Work::Copy(copy.detached()),
@@ -118,7 +119,7 @@ impl Work {
         }
     }
 
-    /// Whether it touches memory that is the caller's alone, which is valid as long as the call lasts.
+    /// Whether it accesses pageable memory of the caller, which is only valid during the call.
     pub(super) fn is_of_the_call(&self) -> bool {
         matches!(self, Work::Copy(copy) if copy.is_of_the_call())
     }
@@ -139,7 +140,7 @@ impl Work {
             }
             Work::Free(free) => free.run(turn),
             Work::Values(batch) => batch.run(turn),
-            // Memory is there for as long as the graph is.
+            // The memory lives as long as the graph.
             Work::Alloc(_) | Work::Empty => Ok(()),
         }
     }

@@ -1,4 +1,4 @@
-//! Who takes the work of captured streams, and points in the order of work.
+//! The recorder of captured streams' work, and points in the order of work.
 
 use cuda_driver_sys::{CUgraphEdgeData, CUresult, CUstreamCaptureMode};
 use std::sync::{Arc, Weak};
@@ -14,7 +14,7 @@ pub(in crate::driver) struct Edge {
     pub(in crate::driver) data: CUgraphEdgeData,
 }
 
-/// A capture, as streams see it. Some mistakes invalidate one: it is then useless until it is ended.
+/// A capture, as streams see it. Some mistakes invalidate a capture: then it can only be ended.
 pub(in crate::driver) trait Recorder: Send + Sync {
     /// Its number.
     fn id(&self) -> u64;
@@ -28,23 +28,22 @@ pub(in crate::driver) trait Recorder: Send + Sync {
     /// From now on it is useless.
     fn invalidate(&self);
 
-    /// Whether it keeps this thread, which is as strict to itself as `mode` says, from calls that are unsafe beside a
-    /// capture.
+    /// Whether it forbids this thread, whose capture mode is `mode`, calls that are unsafe during a capture.
     fn forbids(&self, mode: CUstreamCaptureMode) -> bool;
 
-    /// Makes a node of work, after all that the stream of that number did before. Tells what comes after it.
+    /// Adds work as a node after all earlier nodes of the stream with that number. Returns the edges for later nodes.
     fn record(&self, stream: u64, work: Work) -> Outcome<Vec<Edge>>;
 
-    /// What comes after all that the stream did before.
+    /// The edges for a node after all earlier nodes of the stream.
     fn point(&self, stream: u64) -> Outcome<Vec<Edge>>;
 
-    /// What the stream does next comes after those nodes, too.
+    /// Makes the stream's next node depend on those nodes, too.
     fn wait(&self, stream: u64, after: Vec<Edge>) -> Outcome;
 
-    /// A stream becomes a member: what it does comes after those nodes.
+    /// Makes a stream a member, whose nodes depend on those nodes.
     fn join(&self, stream: u64, after: Vec<Edge>) -> Outcome;
 
-    /// It can never be ended: what it made goes.
+    /// Called if it can never be ended: its nodes are discarded.
     fn abandon(&self);
 }
 
@@ -56,12 +55,12 @@ pub(in crate::driver) struct Captured {
 }
 
 impl Captured {
-    /// The capture, while there is one.
+    /// The capture, while it is in progress.
     pub(in crate::driver) fn recorder(&self) -> Outcome<Arc<dyn Recorder>> {
         self.recorder.upgrade().ok_or(INVALID_VALUE)
     }
 
-    /// It was asked about as if it happened in a stream: that spoils its capture.
+    /// The error for a query of it as of an event in a stream, which invalidates its capture.
     pub(in crate::driver) fn question(&self) -> CUresult {
         if let Some(recorder) = self.recorder.upgrade() {
             recorder.invalidate();

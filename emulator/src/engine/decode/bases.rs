@@ -1,10 +1,11 @@
-//! Which registers hold addresses that are computed from that of one variable, or from one parameter, whatever path control takes.
+//! Finds the registers with addresses that are computed from the address of one variable or from one parameter, on every path of
+//! control.
 
 use super::super::watch::Base;
 use super::draft::{Draft, Operand, Register};
 use super::meaning::{Meaning, Pointer};
 
-/// What is known of a register.
+/// What is known about a register.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Value {
     /// Nothing yet.
@@ -12,9 +13,9 @@ enum Value {
     Unset,
     /// Some number.
     Number,
-    /// An address that is computed from that one.
+    /// An address that is computed from this base.
     Of(Base),
-    /// That depends.
+    /// It depends on the path.
     Unknown,
 }
 
@@ -42,7 +43,7 @@ impl Bases {
         }
     }
 
-    /// What the address of a memory instruction is computed from, which is that operand.
+    /// The base of the address of a memory instruction, which is in that operand.
     pub(super) fn of(&self, draft: &Draft, operand: Operand) -> Option<Base> {
         let named = draft.meaning.as_ref().and_then(|meaning| meaning.base.clone());
         match (named, self.operand(operand)) {
@@ -60,7 +61,7 @@ impl Bases {
         }
     }
 
-    /// What an instruction leaves in the registers that it writes.
+    /// The value that an instruction writes to its registers.
     fn result(&self, draft: &Draft) -> Value {
         let nothing = Meaning::default();
         let meaning = draft.meaning.as_deref().unwrap_or(&nothing);
@@ -70,7 +71,7 @@ impl Bases {
             return Value::Unknown;
         }
         match meaning.pointer {
-            // What memory has is another value. The base is a parameter's, whose value is loaded.
+            // A value from memory is another value. The base is a parameter, whose value is loaded.
             _ if draft.note.is_some() => Value::Number,
             Pointer::Sum => {
                 let named = meaning.base.clone().map(Value::Of);
@@ -80,7 +81,7 @@ impl Bases {
                 [a, b, last] if ![a, b].into_iter().any(is_of_variable) => last.clone(),
                 _ => Value::Unknown,
             },
-            // The distance of two variables, or a piece of an address.
+            // The distance of two variables, or a part of an address.
             _ if meaning.base.is_some() || values.iter().any(is_of_variable) => Value::Unknown,
             _ if values.contains(&Value::Unset) => Value::Unset,
             _ => Value::Number,
@@ -88,7 +89,7 @@ impl Bases {
     }
 }
 
-/// Whether it is certain to be an address, or may be one. Parameters are mostly numbers.
+/// Whether it is or may be the address of a variable. Most parameters are numbers.
 fn is_of_variable(value: &Value) -> bool {
     match value {
         Value::Of(base) => !matches!(base, Base::Parameter { .. }),

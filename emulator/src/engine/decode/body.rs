@@ -21,7 +21,7 @@ use super::pool::Pool;
 use super::scope::{Scopes, Symbol, class_of};
 use super::sites::Sites;
 
-/// Most registers of a function: more is no kernel that a compiler made.
+/// The maximum number of registers of a function; no compiler generates more.
 const MOST_REGISTERS: usize = 1 << 22;
 
 /// A function while it is decoded.
@@ -34,14 +34,14 @@ pub(crate) struct Body<'a> {
     /// Classes of the virtual registers.
     pub(super) classes: Vec<Class>,
     pub(super) drafts: Vec<Draft>,
-    /// Where labels stand: index of the draft that follows.
+    /// The position of each label: the index of the draft that follows.
     pub(super) labels: Vec<u32>,
     pub(super) pool: Pool,
     /// The instructions that were refused: line and reason.
     pub(super) refusals: Vec<(u32, String)>,
     pub(super) origin: Origin,
     pub(super) local_bytes: u32,
-    /// Rows of parameters in use, and the most that were.
+    /// Rows of parameters in use, and their maximum.
     next_row: u32,
     pub(super) fixed_rows: u32,
     pub(super) params: Vec<ParamRows>,
@@ -52,25 +52,25 @@ pub(crate) struct Body<'a> {
     pub(super) register_returns: Vec<(Register, u32)>,
     /// The carry flag `CC.CF`.
     pub(super) carry: Option<Register>,
-    /// Where the thread's stack ends, counted from the end of the frame's variables.
+    /// The end of the thread's stack, relative to the end of the frame's variables.
     pub(super) stack: Option<Register>,
-    /// Where registers got their values.
+    /// The instructions that wrote the registers last.
     pub(super) last_writes: LastWrites,
-    /// Whether it asks for the scratch memory that hardware reserves.
+    /// Whether it uses the scratch memory that hardware reserves.
     pub(super) reserved: bool,
     /// Bytes of the function's variables in shared memory, by address.
     pub(super) shared_bytes: HashMap<u32, u64>,
-    /// Bytes of its variables in local memory, by where they begin.
+    /// Bytes of its variables in local memory, by start.
     pub(super) local_sizes: HashMap<u32, u64>,
     /// Whether the kernel is watched.
     pub(super) watched: bool,
-    /// Which bytes of what the next instruction loads are used, as a pragma before it says.
+    /// The bytes of the next load that are used, according to a pragma before it.
     pub(super) used_bytes: Option<u32>,
     /// The names of the instructions, in kernels that are counted.
     pub(super) names: Option<Vec<Arc<str>>>,
 }
 
-/// The names of variables whose addresses the statements ask for.
+/// The names of variables whose addresses the statements use.
 fn addressed<'a>(statements: &'a [Statement<'a>]) -> HashSet<&'a str> {
     let mut names = HashSet::new();
     for statement in statements {
@@ -83,7 +83,7 @@ fn addressed<'a>(statements: &'a [Statement<'a>]) -> HashSet<&'a str> {
                         Text::Name(name) | Text::Offset(name, _) | Text::Indexed(name, _) => {
                             (moves && at > 0).then_some(*name)
                         }
-                        // Which element it is shows when the kernel runs.
+                        // The element is only known when the kernel runs.
                         Text::IndexedBy { array, .. } => Some(*array),
                         _ => None,
                     }
@@ -133,7 +133,7 @@ pub(super) fn decode<'a>(
         names: sites.profiled.is_some().then(Vec::new),
     };
     if let Err(Refusal(message)) = body.function(reached) {
-        // Nothing of such a function can be trusted: it stops at its first instruction.
+        // The rest of such a function cannot be trusted, so it stops at its first instruction.
         body.drafts.clear();
         body.labels.iter_mut().for_each(|label| *label = 0);
         body.refuse(message);
@@ -160,7 +160,7 @@ impl<'a> Body<'a> {
         self.block(statements)?;
         // Control that reaches the end returns.
         let end = if self.kind == FunctionKind::Entry { Control::Exit } else { Control::Return };
-        // It is not in the text.
+        // This instruction is not in the text.
         self.origin.statement = 0;
         self.finish_function(end);
         self.scopes.pop();
@@ -173,7 +173,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Declares the formal parameters of a device function, those whose address is asked for in local memory, or its results.
+    /// Declares the formal parameters of a device function, in local memory if their address is used, or its results.
     fn formals(
         &mut self,
         variables: &'a [Variable<'a>],
@@ -205,7 +205,7 @@ impl<'a> Body<'a> {
         Ok(rows)
     }
 
-    /// Moves a parameter to local memory, where it has an address.
+    /// Moves a parameter to local memory, so that it has an address.
     fn spill(&mut self, variable: &'a Variable<'a>, place: ParamRows) -> Result<(), Refusal> {
         let start = self.local_bytes.next_multiple_of((variable.align() as u32).max(4));
         let end = start.checked_add(place.rows * 4).filter(|end| *end <= MOST_LOCAL);
@@ -267,7 +267,7 @@ impl<'a> Body<'a> {
         Ok(())
     }
 
-    /// Labels are known in their whole block, before and after the place where they stand.
+    /// Labels are visible in their whole block, also before their position.
     fn declare_labels(&mut self, statements: &'a [Statement<'a>]) {
         for (at, statement) in statements.iter().enumerate() {
             let Statement::Label(name) = statement else { continue };
@@ -362,7 +362,7 @@ impl<'a> Body<'a> {
     }
 
     fn registers(&mut self, variable: &'a Variable<'a>) -> Result<(), Refusal> {
-        // A register of 128 bits is a vector of two of 64.
+        // A 128-bit register is a vector of two 64-bit registers.
         let (class, elements) = match class_of(variable.ty) {
             Class::Quad => (Class::Wide, 2),
             class => (class, variable.vector.max(1)),
@@ -381,7 +381,7 @@ impl<'a> Body<'a> {
         Ok(())
     }
 
-    /// A register of its own.
+    /// A new register.
     pub(super) fn new_register(&mut self, class: Class) -> Result<Register, Refusal> {
         if self.classes.len() >= MOST_REGISTERS {
             return Err(Refusal::new("too many registers"));
@@ -398,7 +398,7 @@ impl<'a> Body<'a> {
         self.drafts.push(draft);
     }
 
-    /// What a name stands for, the module's names included.
+    /// The symbol for a name, including the names of the module.
     pub(crate) fn find(&self, name: &str) -> Option<Symbol<'a>> {
         if let Some(symbol) = self.scopes.find(name) {
             return Some(symbol);
@@ -412,7 +412,7 @@ impl<'a> Body<'a> {
         self.image.function(name).map(|(index, address)| Symbol::Function(index, address))
     }
 
-    /// How far the elements of an array are apart.
+    /// The distance between elements of an array, in bytes.
     pub(crate) fn element_bytes(&self, array: &str) -> Result<u32, Refusal> {
         let of_module = || {
             let global = self.image.globals.get(array).map(|global| global.element);

@@ -1,4 +1,4 @@
-//! Turns one instruction of the text into drafts: what the rows of the table build with.
+//! Turns one instruction of the text into drafts; the rows of the table use this builder.
 
 use cuda_ptx::{FunctionKind, Instruction, Operand as Text};
 
@@ -21,7 +21,7 @@ pub(crate) struct Builder<'b, 'a> {
     pub(crate) body: &'b mut Body<'a>,
     instruction: &'a Instruction<'a>,
     guard: Option<(Register, bool)>,
-    /// Operands at the end that only steer caches.
+    /// The number of operands at the end that only control caches.
     hints: usize,
 }
 
@@ -43,12 +43,12 @@ impl<'b, 'a> Builder<'b, 'a> {
         self.instruction.name
     }
 
-    /// Whether it belongs to a function that is no kernel.
+    /// Whether it belongs to a function that is not a kernel.
     pub(crate) fn is_function(&self) -> bool {
         self.body.kind == FunctionKind::Function
     }
 
-    /// Which bytes of what it loads are used, where a pragma says so.
+    /// The bytes of its load that are used, if a pragma says so.
     pub(crate) fn used_bytes(&self) -> Option<u32> {
         self.body.used_bytes
     }
@@ -74,7 +74,7 @@ impl<'b, 'a> Builder<'b, 'a> {
         }
     }
 
-    /// Whether the value of operand `first` comes after that of `second` in the order that ptxas makes.
+    /// Whether ptxas places the value of operand `first` after that of `second`.
     pub(crate) fn comes_after(&self, first: usize, second: usize) -> bool {
         match (self.operands().get(first), self.operands().get(second)) {
             (Some(first), Some(second)) => self.body.comes_after(first, second),
@@ -88,7 +88,7 @@ impl<'b, 'a> Builder<'b, 'a> {
         self.body.push(draft);
     }
 
-    /// Appends an instruction that all live lanes execute: it computes an operand.
+    /// Appends an instruction that all live lanes execute and that computes an operand.
     pub(crate) fn push_helper(&mut self, draft: Draft) {
         self.body.push(draft);
     }
@@ -112,8 +112,8 @@ impl<'b, 'a> Builder<'b, 'a> {
         Ok(())
     }
 
-    /// Appends a lane-wise instruction that takes the operands of the text in order, and another that makes its
-    /// result the final one.
+    /// Appends a lane-wise instruction that takes the operands of the text in order, and another that computes the
+    /// final result from its result.
     pub(crate) fn lane_then(&mut self, lane: Lane, then: Option<Lane>) -> Result<(), Refusal> {
         let Some(then) = then else { return self.lane_in_order(lane) };
         let (dests, sources) = self.lane_operands(lane, self.operands())?;
@@ -159,7 +159,7 @@ impl<'b, 'a> Builder<'b, 'a> {
         }
     }
 
-    /// Where the thread's stack ends, counted from the end of the frame's variables. Nothing wrote it before: it begins at zero.
+    /// The end of the thread's stack, relative to the end of the frame's variables. Its initial value is zero.
     pub(crate) fn stack(&mut self) -> Result<Register, Refusal> {
         match self.body.stack {
             Some(register) => Ok(register),
@@ -178,7 +178,7 @@ impl<'b, 'a> Builder<'b, 'a> {
         self.push(draft);
     }
 
-    /// Notes that what was appended last makes an address of an address.
+    /// Records that the last appended instruction computes an address from an address.
     pub(crate) fn keeps_address(&mut self) {
         if self.body.watched
             && let Some(draft) = self.body.drafts.last_mut()
@@ -187,7 +187,7 @@ impl<'b, 'a> Builder<'b, 'a> {
         }
     }
 
-    /// A register of its own.
+    /// A new register.
     pub(crate) fn temporary(&mut self, class: Class) -> Result<Operand, Refusal> {
         self.body.new_register(class).map(Operand::Register)
     }

@@ -31,28 +31,28 @@ pub(crate) enum Operand {
     Fixed(bool),
 }
 
-/// Where control goes after an instruction.
+/// The control flow after an instruction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Flow {
     /// To the next one.
     #[default]
     Next,
-    /// To the label; if there is a guard also to the next one.
+    /// To the label; with a guard, also to the next one.
     Branch(Label),
     /// To one of the labels.
     Table(Vec<Label>),
-    /// Nowhere; if there is a guard to the next one.
+    /// Nowhere; with a guard, to the next one.
     Stop,
     /// To the next one, after the scheduler has acted: ends a basic block.
     Pause,
 }
 
-/// What an instruction computes of an address.
+/// The part of an address computation that an instruction performs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// The product of two numbers of 32 bits, with a sign or without.
+    /// The product of two 32-bit numbers, signed or unsigned.
     Product {
-        /// Whether they have one.
+        /// Whether they are signed.
         signed: bool,
     },
     /// A sum of 64 bits.
@@ -60,7 +60,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// What the instruction of that name computes.
+    /// The part that the instruction with that name computes.
     pub(super) fn of(name: &str) -> Option<Part> {
         match name {
             "mul.wide.u32" => Some(Part::Product { signed: false }),
@@ -74,7 +74,7 @@ impl Part {
 /// An instruction.
 #[derive(Clone)]
 pub(crate) struct Draft {
-    /// What runs.
+    /// The function that executes it.
     pub(crate) exec: Exec,
     /// Destinations, then sources.
     pub(crate) ops: [Operand; INLINE_OPERANDS],
@@ -82,37 +82,37 @@ pub(crate) struct Draft {
     pub(crate) dests: u8,
     /// The guard and whether it is negated.
     pub(crate) guard: Option<(Register, bool)>,
-    /// Whether `exec` looks at the guard itself.
+    /// Whether `exec` evaluates the guard itself.
     pub(crate) reads_guard: bool,
     /// See [`Inst::imm`](super::super::code::Inst::imm); for branches and controls filled in later.
     pub(crate) imm: u64,
     /// See [`Inst::aux`](super::super::code::Inst::aux).
     pub(crate) aux: u32,
-    /// Whether it accesses memory and so wants a site number.
+    /// Whether it accesses memory and so needs a site number.
     pub(crate) site: bool,
-    /// How it runs if other loads of the block have its address register, where it is one that can run so.
+    /// How it runs if other loads of the block use the same address register, if it supports that.
     pub(crate) again: Option<Again>,
-    /// How it runs if it works out its address itself, where it is one that can run so.
+    /// How it runs if it computes its address itself, if it supports that.
     pub(crate) indexed: Option<Indexed>,
-    /// What it computes of an address, if it is one that can.
+    /// The part of an address that it computes, if any.
     pub(crate) part: Option<Part>,
     /// See [`Inst::shape`](super::super::code::Inst::shape).
     pub(crate) shape: u32,
-    /// What it does to memory or to the order of accesses, for kernels that are watched.
+    /// Its effect on memory or on the order of accesses, for watched kernels.
     pub(crate) note: Option<Note>,
-    /// Bytes of the elements that it loads and the checks look at, where they are fewer than its name says.
+    /// Bytes of the loaded elements that the checks inspect, if they are fewer than its name implies.
     pub(crate) element: Option<u32>,
-    /// Which work it has to do with that continues after it, for kernels that are watched.
+    /// Its relation to asynchronous work that continues after it, for watched kernels.
     pub(crate) event: Option<Event>,
-    /// What it means for values and addresses, for kernels that are watched.
+    /// Its effect on values and addresses, for watched kernels.
     pub(crate) meaning: Option<Box<Meaning>>,
     /// Whether it only moves a value from one register to another.
     pub(crate) moves: bool,
     /// The operands of a matrix instruction, beside `ops`.
     pub(crate) matrix: Option<Box<Matrix<Operand>>>,
-    /// What the scheduler does.
+    /// The action of the scheduler.
     pub(crate) control: Option<Control>,
-    /// Where control goes.
+    /// The control flow after it.
     pub(crate) flow: Flow,
     /// Where it comes from.
     pub(crate) origin: Origin,
@@ -156,7 +156,7 @@ impl Draft {
         registers(self.ops[..usize::from(self.dests)].iter().copied().chain(more))
     }
 
-    /// Registers that are read, the guard included; with a guard also those written, which keep their old value in
+    /// Registers that are read, the guard included; with a guard also those written, which keep their old values in
     /// the lanes that do not pass.
     pub(crate) fn read(&self) -> impl Iterator<Item = Register> + '_ {
         let first = if self.guard.is_some() { 0 } else { usize::from(self.dests) };
@@ -187,7 +187,7 @@ impl Refusal {
 }
 
 impl Class {
-    /// What it is called in messages.
+    /// Its name in messages.
     pub(crate) fn describe(self) -> &'static str {
         match self {
             Class::Word => "a register of up to 32 bits",

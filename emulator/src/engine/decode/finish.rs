@@ -26,7 +26,7 @@ use super::values::Undefined;
 /// Makes the code of a decoded function.
 pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Sites) -> Code {
     let end = body.drafts.len() as u32 - 1;
-    // A label that stands nowhere belongs to an instruction that was refused.
+    // A label without a position belongs to a refused instruction.
     body.labels.iter_mut().for_each(|label| *label = (*label).min(end));
     let blocks = flow::blocks::blocks(&body.drafts, &body.labels);
     if !sites.looks() {
@@ -42,7 +42,7 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
     let (mut profiled, mut scheduled) = (Vec::new(), Vec::new());
     let names = body.names.as_deref().unwrap_or_default();
     let increments = sites.profiled.as_ref().map(|_| increments::find(&body.drafts, names, &constants));
-    // The statement of the instruction before; 0 is none of the text.
+    // The statement of the previous instruction; 0 means none.
     let mut last = 0;
     for draft in &mut body.drafts {
         let conditional = draft.guard.is_some() && matches!(draft.flow, Flow::Branch(_));
@@ -63,7 +63,7 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
         if sites.profiled.is_some() {
             let name = (draft.origin.statement as usize).checked_sub(1).and_then(|at| names.get(at));
             let name = name.map_or_else(Arc::default, Arc::clone);
-            // The others that it was decoded into work out its address.
+            // The other instructions of the statement compute its address.
             let local = if draft.site { local_bytes(&name) } else { 0 };
             let first = draft.origin.statement != last;
             let (exec, note, targets) = (inst.exec, draft.note, targets(draft, &body.labels));
@@ -116,7 +116,7 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
     }
 }
 
-/// What the watch has to know of the registers of a function.
+/// The information about a function's registers that the watch needs.
 struct Looked {
     busy: BTreeSet<u32>,
     undefined: Undefined,
@@ -128,7 +128,7 @@ impl Looked {
         // A called function may run several times at once: only the kernel's own registers are followed.
         let undefined = match sites.function {
             0 => {
-                // These begin at zero.
+                // These are initialised to zero.
                 let ours = [body.carry, body.stack];
                 let unwritten = frame.unwritten.iter().filter(|register| !ours.contains(&Some(**register)));
                 sites.unwritten = unwritten.map(|Register(number)| *number).collect();
@@ -167,7 +167,8 @@ impl Looked {
     }
 }
 
-/// The registers that `wgmma` uses while others run, and those that share their values by being moved.
+/// The registers that an asynchronous `wgmma` uses while other instructions run, and those that share their values by
+/// moves.
 fn busy(drafts: &[Draft]) -> BTreeSet<u32> {
     let products = drafts.iter().filter(|draft| draft.event == Some(Event::Product));
     let mut all: BTreeSet<u32> = products.flat_map(used).map(|Register(number)| number).collect();
@@ -189,7 +190,7 @@ fn busy(drafts: &[Draft]) -> BTreeSet<u32> {
     }
 }
 
-/// The registers of a `wgmma` that have parts of matrices.
+/// The registers of a `wgmma` that contain matrix fragments.
 fn used(draft: &Draft) -> impl Iterator<Item = Register> + '_ {
     draft.written().chain(draft.matrix.iter().filter(|_| draft.aux & BOTH == 0).flat_map(|matrix| {
         matrix.a.iter().filter_map(|operand| match operand {
@@ -199,7 +200,7 @@ fn used(draft: &Draft) -> impl Iterator<Item = Register> + '_ {
     }))
 }
 
-/// Those registers of an instruction that are busy at times.
+/// The registers of an instruction that are in `busy`.
 fn registers(draft: &Draft, busy: &BTreeSet<u32>) -> Option<Box<Registers>> {
     if busy.is_empty() {
         return None;
@@ -209,7 +210,7 @@ fn registers(draft: &Draft, busy: &BTreeSet<u32>) -> Option<Box<Registers>> {
     };
     let written = of(&mut draft.written());
     let read = match draft.event {
-        // C is D; the rest that it reads are its factors.
+        // C is D; the other operands that it reads are its factors.
         Some(Event::Product) => of(&mut used(draft).filter(|Register(number)| !written.contains(number))),
         _ => of(&mut draft.read()),
     };
@@ -217,7 +218,7 @@ fn registers(draft: &Draft, busy: &BTreeSet<u32>) -> Option<Box<Registers>> {
     (!written.is_empty() || !read.is_empty()).then(|| Box::new(Registers { read, written, moves }))
 }
 
-/// What an order has to know of an instruction.
+/// The information about an instruction that a schedule needs.
 fn schedule(draft: &Draft, inst: &Inst, control: Option<&Control>, function: usize) -> Scheduled {
     let role = match (control, draft.note.map(|note| note.what)) {
         (Some(Control::Exit), _) => Role::End,
@@ -238,7 +239,7 @@ fn schedule(draft: &Draft, inst: &Inst, control: Option<&Control>, function: usi
     Scheduled { exec: inst.exec, note: draft.note, role, line: draft.origin.line }
 }
 
-/// Where a `brx.idx` jumps to, each place once.
+/// The distinct targets of a `brx.idx`.
 fn targets(draft: &Draft, labels: &[u32]) -> Box<[u32]> {
     let Flow::Table(list) = &draft.flow else { return Box::default() };
     let mut seen = BTreeSet::new();
@@ -246,7 +247,7 @@ fn targets(draft: &Draft, labels: &[u32]) -> Box<[u32]> {
     places.filter(|place| seen.insert(*place)).collect()
 }
 
-/// What instructions name by index.
+/// The lists that instructions refer to by index.
 #[derive(Default)]
 struct Lists {
     controls: Vec<Control>,
@@ -285,7 +286,7 @@ fn inst(
         inner: exec,
         ops: draft.ops.map(|operand| places.slot(operand)),
         imm,
-        // Predicate 1 always holds.
+        // Predicate 1 is always true.
         guard: guard.unwrap_or(1),
         aux: draft.aux,
         site,
@@ -293,7 +294,7 @@ fn inst(
     }
 }
 
-/// Where the operands of a function live.
+/// The locations of the operands of a function.
 struct Places<'f> {
     frame: &'f Frame,
     /// Rows of constants, which lie before those of the registers.

@@ -1,5 +1,5 @@
-//! Atomics that only count: they add a constant 1 to a word of shared memory, and nobody looks at what was there. The compiler makes an
-//! instruction of these that counts the threads of a warp first, so that those of one address go together.
+//! Atomics that only count: they add a constant 1 to a word of shared memory, and their result is unused. The compiler turns them into
+//! an instruction that first counts the threads of a warp with the same address, so that these make one access.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use super::super::code::Row;
 use super::super::watch::What;
 use super::draft::{Draft, Operand, Register};
 
-/// Says of each instruction whether it is one.
+/// Returns for each instruction whether it is one.
 pub(super) fn find(drafts: &[Draft], names: &[Arc<str>], constants: &[Row]) -> Vec<bool> {
     let is_one = |draft: &Draft| {
         let Some(note) = draft.note.filter(|note| matches!(note.what, What::Atomic { .. })) else {
@@ -21,7 +21,7 @@ pub(super) fn find(drafts: &[Draft], names: &[Arc<str>], constants: &[Row]) -> V
     for register in drafts.iter().flat_map(Draft::read) {
         *reads.entry(register).or_default() += 1;
     }
-    // Somebody else reads what it leaves.
+    // Another instruction reads its result.
     let looks = |draft: &Draft| {
         let own = |result: Register| draft.read().filter(|register| *register == result).count();
         draft.written().any(|result| reads.get(&result).is_some_and(|reads| *reads > own(result)))

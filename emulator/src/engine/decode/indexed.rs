@@ -1,11 +1,11 @@
-//! Which accesses to memory work out their address themselves: those to elements of arrays.
+//! Finds the memory accesses that compute their address themselves: those to elements of arrays.
 
 use super::super::code::NOTHING;
 use super::super::flow::blocks::Block;
 use super::draft::{Draft, Operand, Part, Register};
 use super::pool::Pool;
 
-/// An access and what its address comes from.
+/// An access and the sources of its address.
 struct Found {
     product: usize,
     sum: usize,
@@ -14,16 +14,17 @@ struct Found {
     signed: bool,
 }
 
-/// What is known of a register.
+/// What is known about a register.
 #[derive(Clone, Copy, Default)]
 struct Known {
-    /// How often it is read.
+    /// The number of its reads.
     uses: u32,
-    /// Where it was written last in the text.
+    /// Its last write in the text.
     written: Option<usize>,
 }
 
-/// Has such accesses work out their addresses, and the instructions that did so before do nothing: they stay, so that they are counted.
+/// Makes such accesses compute their addresses, and turns the instructions that did so before into no-ops, which are kept so that they
+/// are counted.
 pub(super) fn mark(drafts: &mut [Draft], blocks: &[Block], pool: &Pool, registers: usize) {
     if !drafts.iter().any(|draft| draft.part == Some(Part::Sum)) {
         return;
@@ -50,18 +51,18 @@ pub(super) fn mark(drafts: &mut [Draft], blocks: &[Block], pool: &Pool, register
     }
 }
 
-/// Whether the instruction there is such an access. `start` is where its block begins.
+/// Whether the instruction there is such an access. `start` is the start of its basic block.
 fn find(drafts: &[Draft], (at, start): (usize, usize), registers: &[Known], pool: &Pool) -> Option<Found> {
-    // Where in the block a register was written last.
+    // The last write of a register in the block.
     let written = |Register(index): Register| registers[index as usize].written.filter(|at| *at >= start);
-    // Where an operand got its value, if nothing but one instruction uses that.
+    // The instruction that wrote an operand, if the value has only one use.
     let source = |operand: Operand| match operand {
         Operand::Register(register) if registers[register.0 as usize].uses == 1 => {
             written(register).filter(|at| drafts[*at].guard.is_none())
         }
         _ => None,
     };
-    // Whether an operand still is what it was there.
+    // Whether an operand still has the value that it had there.
     let stays = |operand: Operand, since: usize| match operand {
         Operand::Register(register) => written(register).is_none_or(|written| written < since),
         Operand::Constant(_) => true,

@@ -1,7 +1,7 @@
-//! Where registers got their values, in the order of the text.
+//! The instructions that wrote registers last, in the order of the text.
 //!
 //! ptxas writes the operands of commutative `.f64` instructions in this order, whatever order the PTX has, and of two NaN operands
-//! an H200 keeps the second one's payload (asked with 18,432 triples of operands; see `EXACTNESS.md`).
+//! an H200 keeps the payload of the second (measured with 18,432 triples of operands; see `EXACTNESS.md`).
 
 use cuda_ptx::{FunctionKind, Instruction, Operand as Text};
 
@@ -13,11 +13,11 @@ use super::draft::Register;
 #[derive(Debug, Default)]
 pub(super) struct LastWrites(Vec<u32>);
 
-/// Values of parameters are read by the instruction that uses them, always as the operand that comes last.
+/// Values of parameters are read by the instruction that uses them, always as the last operand.
 const PARAMETER: u32 = u32::MAX;
 
 impl LastWrites {
-    /// That register is written by the instruction of that number.
+    /// Records that the instruction with that number writes the register.
     pub(super) fn note(&mut self, Register(index): Register, at: u32) {
         let index = index as usize;
         if self.0.len() <= index {
@@ -34,7 +34,8 @@ impl LastWrites {
 }
 
 impl<'a> Body<'a> {
-    /// After an instruction: what only moves a value is as old as the value, and what reads a parameter of the kernel is the parameter.
+    /// To be called after an instruction: a register that only receives a copy is as old as the copied value, and a register that was
+    /// loaded from a kernel parameter counts as the parameter.
     pub(super) fn note_copy(&mut self, instruction: &Instruction<'a>) {
         let [Text::Name(to), from, ..] = instruction.operands.as_slice() else { return };
         let mut parts = instruction.name.split('.');
@@ -50,7 +51,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Whether the value of one register operand comes after that of another in the order that ptxas makes. No for other operands.
+    /// Whether ptxas places the value of one register operand after that of another. False for other operands.
     pub(crate) fn comes_after(&self, first: &Text<'_>, second: &Text<'_>) -> bool {
         let birth = |text: &Text<'_>| match text {
             Text::Name(name) => self.scalar(name).map(|register| self.last_writes.of(register)),

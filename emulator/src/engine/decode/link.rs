@@ -1,4 +1,4 @@
-//! What a kernel reaches: functions and shared variables, and where the latter lie.
+//! The functions and shared variables that a kernel reaches, and the addresses of the latter.
 
 use std::collections::HashMap;
 
@@ -13,12 +13,12 @@ pub(super) struct Reached<'a> {
     pub(super) function: Function<'a>,
     /// Its body, or why it cannot be read.
     pub(super) body: Result<Vec<Statement<'a>>, String>,
-    /// Whether its last parameter takes an argument of any length, or none.
+    /// Whether its last parameter accepts an argument of any length, or none.
     pub(super) open: bool,
 }
 
 impl Reached<'_> {
-    /// The last parameter of a function may be an array of any length: it gets that of the largest argument there is.
+    /// The last parameter of a function may be an array of any length: it gets the length of the largest argument.
     fn give_length(&mut self, bytes: u64) {
         if let Some(last) = self.function.params.last_mut().filter(|last| last.is_open()) {
             self.open = true;
@@ -28,7 +28,7 @@ impl Reached<'_> {
     }
 }
 
-/// Most bytes of a parameter.
+/// The maximum size of a parameter in bytes.
 pub(super) const LARGEST_PARAMETER: u64 = 32_764;
 
 /// Dynamic shared memory starts at a multiple of this, at least.
@@ -43,7 +43,7 @@ pub(super) struct Link<'a> {
     shared: HashMap<&'a str, u32>,
     /// Addresses of shared variables of functions, by [`declaration`].
     local_shared: HashMap<usize, u32>,
-    /// First address behind the static variables.
+    /// The first address after the static variables.
     end: u32,
     /// Largest alignment of a dynamic array.
     dynamic_align: u32,
@@ -51,11 +51,11 @@ pub(super) struct Link<'a> {
     pub(super) dynamic: bool,
     /// Bytes of the largest parameter of a call.
     largest_param: u64,
-    /// What does not fit.
+    /// Why the layout does not fit.
     pub(super) error: Option<String>,
 }
 
-/// Finds what the function with that index reaches; it comes first.
+/// Finds everything that the function with that index reaches; the function itself comes first.
 pub(super) fn link(image: &Image, entry: usize) -> (Link<'_>, Vec<Reached<'_>>) {
     let mut link = Link { end: SHARED_START, dynamic_align: DYNAMIC_ALIGN, ..Link::default() };
     let mut reached = Vec::new();
@@ -76,7 +76,7 @@ pub(super) fn link(image: &Image, entry: usize) -> (Link<'_>, Vec<Reached<'_>>) 
         if !std::mem::take(&mut indirect) {
             break;
         }
-        // An address may name any function: all of them are reached.
+        // An address may be that of any function, so all functions are reached.
         let functions = image.functions.iter().enumerate();
         queue.extend(functions.filter(|(_, f)| f.kind == FunctionKind::Function).map(|(index, _)| index));
     }
@@ -156,7 +156,7 @@ impl<'a> Link<'a> {
         self.local_shared.insert(declaration(variable), address);
     }
 
-    /// The address of a variable; 0 stands for the dynamic array's, which is known last.
+    /// The address of a variable; 0 means the dynamic array, whose address is determined last.
     fn place(&mut self, variable: &SharedVariable) -> u32 {
         if variable.dynamic {
             self.dynamic_align = self.dynamic_align.max(variable.align);
@@ -173,7 +173,7 @@ impl<'a> Link<'a> {
         start
     }
 
-    /// As ptxas has it: where a module has dynamic arrays, all its kernels with static variables leave room for the alignment.
+    /// Like ptxas: if a module has dynamic arrays, all its kernels with static variables are padded to the alignment.
     fn round_up(&mut self, image: &Image) {
         let aligns = image.shared.values().filter(|variable| variable.dynamic).map(|variable| variable.align);
         if let Some(largest) = aligns.max()
@@ -202,19 +202,19 @@ impl<'a> Link<'a> {
         self.end - SHARED_START
     }
 
-    /// The same; `None` where the variables have no place.
+    /// The same; `None` if the variables do not fit.
     pub(super) fn static_shared_if_placed(&self) -> Option<u64> {
         self.error.is_none().then(|| u64::from(self.static_shared()))
     }
 
-    /// Where dynamic shared memory starts.
+    /// The start of dynamic shared memory.
     pub(super) fn dynamic_start(&self) -> u32 {
         self.end.next_multiple_of(self.dynamic_align)
     }
 }
 
-/// What a `call` adds to the queue. A call through a register has its prototype, or a list of what it may call, behind everything else;
-/// the register may have any name, a function's too.
+/// Adds the callees of a `call` to the queue. A call through a register has its prototype, or a list of possible callees, as last
+/// operand; the register may have any name, even that of a function.
 fn scan_call(image: &Image, instruction: &Instruction<'_>, queue: &mut Vec<usize>, indirect: &mut bool) {
     let mut names = instruction.operands.iter().filter_map(|operand| match operand {
         Operand::Name(name) => Some(*name),

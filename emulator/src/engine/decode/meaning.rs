@@ -1,13 +1,13 @@
-//! What an instruction means for values and addresses, in kernels that are watched.
+//! The effect of an instruction on values and addresses, in watched kernels.
 
 use super::super::watch::{Base, LocalAccess, Rule};
 
-/// What the last draft of an instruction means.
+/// The effect of the last draft of an instruction.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Meaning {
-    /// How undefined values go through it, or what they must not decide.
+    /// How undefined values propagate through it, or what must not depend on them.
     pub(super) rule: Rule,
-    /// What its guard decides beside the values of registers, in the words of findings.
+    /// What its guard decides besides the values of registers, in the wording of findings.
     pub(super) decides: Option<&'static str>,
     /// Whether its result is an address if an operand is.
     pub(super) pointer: Pointer,
@@ -17,7 +17,7 @@ pub(crate) struct Meaning {
     pub(super) local: Option<LocalAccess>,
 }
 
-/// Which operands of an instruction an address goes through.
+/// Through which operands of an instruction an address propagates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Pointer {
     /// None: its result is another number.
@@ -25,6 +25,6 @@ pub(super) enum Pointer {
     None,
     /// It is a sum, of which one part may be an address.
     Sum,
-    /// It is a product and an address, which comes last.
+    /// It is a product plus an address, which is the last operand.
     Last,
 }

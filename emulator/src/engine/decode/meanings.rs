@@ -1,4 +1,4 @@
-//! What an instruction of the text means for values and addresses, in kernels that are watched.
+//! Determines the effect of an instruction of the text on values and addresses, in watched kernels.
 
 use cuda_ptx::{FunctionKind, Instruction, Operand as Text};
 
@@ -10,7 +10,7 @@ use super::meaning::{Meaning, Pointer};
 use super::scope::Symbol;
 
 impl<'a> Body<'a> {
-    /// Notes that of an instruction, whose drafts begin at `start`.
+    /// Records the effect of an instruction, whose drafts begin at `start`.
     pub(super) fn note_meaning(&mut self, instruction: &'a Instruction<'a>, start: usize) {
         if !self.watched || self.drafts.len() <= start {
             return;
@@ -33,7 +33,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// What the operands of an instruction name, if it is one thing.
+    /// The variable or parameter that the operands of an instruction name, if there is exactly one.
     fn base(&self, instruction: &Instruction<'a>) -> Option<Base> {
         let mut bases = instruction.operands.iter().filter_map(|operand| match operand {
             Text::Name(name) | Text::Offset(name, _) | Text::Indexed(name, _) => self.variable_of(name),
@@ -49,7 +49,7 @@ impl<'a> Body<'a> {
         bases.next().is_none().then_some(first)
     }
 
-    /// Notes of the last draft that it makes the address of a variable in local memory.
+    /// Records that the last draft computes the address of a variable in local memory.
     pub(super) fn note_local_variable(&mut self, name: &str, start: u32) {
         let bytes = self.local_sizes.get(&start).copied().filter(|bytes| self.watched && *bytes > 0);
         if let (Some(bytes), Some(draft)) = (bytes, self.drafts.last_mut()) {
@@ -62,7 +62,7 @@ impl<'a> Body<'a> {
         match self.find(name)? {
             Symbol::Shared(address) => {
                 let of_module = self.image.shared.get(name).filter(|_| self.scopes.find(name).is_none());
-                // A dynamic array is as long as the launch says.
+                // The launch determines the length of a dynamic array.
                 let bytes = match of_module {
                     Some(variable) => variable.bytes,
                     None => self.shared_bytes.get(&address).copied().unwrap_or(0),
@@ -75,7 +75,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// A parameter of the kernel that is as long as an address.
+    /// A parameter of the kernel that has the size of an address.
     fn parameter(&self, instruction: &str, name: &str, offset: i64) -> Option<Base> {
         let is_one = matches!(instruction, "ld.param.u64" | "ld.param.b64" | "ld.param.s64");
         match self.find(name)? {
@@ -88,7 +88,7 @@ impl<'a> Body<'a> {
     }
 }
 
-/// Notes that a load or store of elements of that size may access local memory.
+/// Records that a load or store of elements of that size may access local memory.
 pub(super) fn note_local(draft: &mut Draft, bytes: Option<u32>, stores: bool) {
     let access = Access(draft.aux);
     let elements = access.elements();
@@ -99,18 +99,18 @@ pub(super) fn note_local(draft: &mut Draft, bytes: Option<u32>, stores: bool) {
     meaning.local = Some(LocalAccess { address: elements, bytes, elements, stores });
 }
 
-/// How long the elements are that a load or store of that name moves; `None` for atomics.
+/// The size of the elements that a load or store with that name moves; `None` for atomics.
 fn bytes(name: &str) -> Option<u32> {
     let is_plain = name.starts_with("ld.") || name.starts_with("st.");
     let bits: u32 =
         name.rsplit('.').next()?.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().ok()?;
-    // A number of 128 bits is two registers.
+    // A 128-bit number takes two registers.
     (is_plain && bits.is_multiple_of(8)).then_some(bits.min(64) / 8)
 }
 
 fn pointer(instruction: &Instruction<'_>) -> Pointer {
     let mut parts = instruction.name.split('.');
-    // Of a register that has several values only parts are addresses.
+    // In a register with several values, only parts are addresses.
     let in_parts = || instruction.operands.iter().any(|operand| matches!(operand, Text::Vector(_)));
     match (parts.next(), parts.next()) {
         (Some("mov"), _) if in_parts() => Pointer::None,
@@ -122,12 +122,12 @@ fn pointer(instruction: &Instruction<'_>) -> Pointer {
     }
 }
 
-/// What a guard of it decides, if that is not only what registers hold.
+/// What a guard of it decides, if that is more than the values of registers.
 fn decided(instruction: &Instruction<'_>) -> Option<&'static str> {
     instruction.guard.as_ref()?;
     let parts: Vec<&str> = instruction.name.split('.').collect();
     match parts[0] {
-        // Parameters are registers.
+        // Parameters are kept in registers.
         "ld" | "st" if parts.iter().any(|part| part.starts_with("param")) => None,
         "cp" if parts.contains(&"prefetch") => None,
         "wmma" if parts.get(1) == Some(&"mma") => None,
@@ -149,7 +149,7 @@ fn decided(instruction: &Instruction<'_>) -> Option<&'static str> {
     }
 }
 
-/// The rules are sound for values none of whose bits is defined. Where bits are picked or covered, what comes out counts as defined.
+/// The rules are sound for values none of whose bits is defined. Results of instructions that select or mask bits count as defined.
 fn rule(instruction: &Instruction<'_>) -> Rule {
     let parts: Vec<&str> = instruction.name.split('.').collect();
     let last = parts.last().copied().unwrap_or_default();

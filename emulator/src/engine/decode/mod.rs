@@ -31,16 +31,16 @@ pub(super) use link::DYNAMIC_ALIGN;
 pub(super) use sites::Looks;
 use sites::Sites;
 
-/// Most bytes of local memory a thread can have, as on hardware.
+/// The maximum size of a thread's local memory in bytes, as on hardware.
 pub(super) const MOST_LOCAL: u32 = 512 << 10;
 
-/// Bytes of static shared memory of the kernel with that index; `None` where the variables have no place.
+/// Bytes of static shared memory of the kernel with that index; `None` if the variables do not fit.
 pub(super) fn static_shared(image: &Image, index: usize) -> Option<u64> {
     link::link(image, index).0.static_shared_if_placed()
 }
 
-/// Decodes the kernel with that index in the program and everything it reaches, each instruction by the table. What cannot be decoded becomes an
-/// instruction that stops the kernel. `looks` says who looks at what the instructions do.
+/// Decodes the kernel with that index in the program and everything it reaches, each instruction by the table. An instruction that cannot
+/// be decoded becomes one that stops the kernel. `looks` selects the observers of the instructions.
 pub(super) fn kernel(image: &Image, index: usize, looks: Looks, table: Table) -> Kernel {
     let (link, reached) = link::link(image, index);
     let mut sites = Sites::new(looks);

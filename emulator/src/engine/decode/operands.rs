@@ -24,7 +24,7 @@ pub(crate) struct Address {
 }
 
 impl<'a> Builder<'_, 'a> {
-    /// An operand that is written. `_` is a register that nothing reads.
+    /// An operand that is written. `_` becomes a register that is never read.
     pub(crate) fn dest(&mut self, text: &Text<'a>, class: Class) -> Result<Operand, Refusal> {
         match text {
             Text::Name("_") => self.temporary(class),
@@ -58,7 +58,7 @@ impl<'a> Builder<'_, 'a> {
             }
             Text::Element(name, index) => self.body.element(name, *index, class).map(Operand::Register),
             Text::Literal(literal) => {
-                // The class tells floats apart: a number of 32 bits can only become an `.f32`.
+                // The class determines the type of a float: a 32-bit number can only become an `.f32`.
                 let ty = if class == Class::Wide { cuda_ptx::Type::B64 } else { cuda_ptx::Type::B32 };
                 Ok(self.constant(class, literal_bits(*literal, ty)))
             }
@@ -79,13 +79,13 @@ impl<'a> Builder<'_, 'a> {
         Ok(negated)
     }
 
-    /// How far an element is from the start of its array.
+    /// The offset of an element from the start of its array.
     fn element_offset(&self, array: &str, index: i64) -> Result<i64, Refusal> {
         Ok(index.wrapping_mul(i64::from(self.body.element_bytes(array)?)))
     }
 
-    /// The address, in the array's own space, of the element whose index a register and a number together are. As ptxas has it, an index has
-    /// 32 bits without sign, also where the register is wider.
+    /// The address, in the array's own space, of the element whose index is a register plus a number. As in ptxas, the index is an unsigned
+    /// 32-bit number even if the register is wider.
     fn element_address(&mut self, array: &str, register: &str, plus: i64) -> Result<Operand, Refusal> {
         let bytes = self.body.element_bytes(array)?;
         let mut index = match self.body.register(register, Class::Word) {
@@ -170,8 +170,8 @@ impl<'a> Builder<'_, 'a> {
         Ok(register)
     }
 
-    /// The memory operand `text`, in brackets or an element of an array. With `generic`, a variable stands for its generic address, else for the address
-    /// in its own space.
+    /// The memory operand `text`, in brackets or an element of an array. With `generic`, a variable means its generic address, otherwise
+    /// its address in its own space.
     pub(crate) fn address(&mut self, text: &Text<'a>, generic: bool) -> Result<Address, Refusal> {
         let (base, offset) = match text {
             Text::Address { base, offset } => (&**base, *offset),
@@ -231,11 +231,11 @@ impl<'a> Builder<'_, 'a> {
     }
 }
 
-/// Whether a special register has nothing to say here: counters of performance, what drivers leave for their own use, the graph that
-/// launched the kernel from a kernel, and the fourth elements of vectors.
+/// Whether a special register is always zero here: performance counters, registers reserved for drivers, the handle of the running
+/// graph, and the fourth elements of vectors.
 fn is_zero(name: &str) -> bool {
     let below = |digits: &str, limit| digits.parse::<u32>().is_ok_and(|number| number < limit);
-    // The fourth element of those that are vectors.
+    // The fourth element of vector registers.
     let axes = [
         "%tid",
         "%ntid",
@@ -252,7 +252,7 @@ fn is_zero(name: &str) -> bool {
         || name.strip_prefix("%pm").is_some_and(|rest| below(rest.trim_end_matches("_64"), 8))
 }
 
-/// Where the space of a variable starts in the generic one.
+/// The start of the variable's space in the generic address space.
 fn window(symbol: &Symbol<'_>) -> u64 {
     match symbol {
         Symbol::Shared(_) => windows::SHARED,

@@ -1,4 +1,4 @@
-//! Constants of a function, as rows that instructions read like registers.
+//! The constants of a function, as rows that instructions read like registers.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ impl Pool {
         })
     }
 
-    /// What the row holds, if that is one word in every lane.
+    /// The word of a row, if all lanes have the same.
     pub(super) fn word_of(&self, row: u32) -> Option<u32> {
         let [first, rest @ ..] = &self.rows.get(row as usize)?.0;
         rest.iter().all(|word| word == first).then_some(*first)
@@ -32,7 +32,7 @@ impl Pool {
         let rows = &mut self.rows;
         *self.known.entry((true, value)).or_insert_with(|| {
             let halves = [value as u32, (value >> 32) as u32];
-            // As a register of 64 bits lies in memory.
+            // In the memory layout of a 64-bit register.
             let (first, second) = if cfg!(target_endian = "little") { (0, 1) } else { (1, 0) };
             let row = Row(std::array::from_fn(|at| halves[if at % 2 == 0 { first } else { second }]));
             rows.extend([row, row]);

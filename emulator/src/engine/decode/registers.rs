@@ -1,4 +1,4 @@
-//! Registers of a function, and the instructions that stand for no single one of the text.
+//! Registers of a function, and instructions that do not correspond to one instruction of the text.
 
 use cuda_ptx::Instruction;
 
@@ -11,7 +11,7 @@ use super::rows::{from_rows, to_rows};
 use super::scope::Symbol;
 
 impl<'a> Body<'a> {
-    /// What a name stands for.
+    /// The symbol for a name.
     pub(crate) fn symbol(&self, name: &str) -> Result<Symbol<'a>, Refusal> {
         self.find(name).ok_or_else(|| Refusal::new(format!("`{name}` is not declared")))
     }
@@ -50,7 +50,7 @@ impl<'a> Body<'a> {
         self.push(Draft::new(lane.exec.pick(), &[Operand::Register(register)], &sources));
     }
 
-    /// Ends the function where control reaches its end.
+    /// Appends the end of the function, for control that reaches it.
     pub(super) fn finish_function(&mut self, end: Control) {
         self.copy_register_returns();
         let mut draft = Draft::new(control::SCHEDULE, &[], &[]);
@@ -58,7 +58,7 @@ impl<'a> Body<'a> {
         self.push(draft);
     }
 
-    /// Puts results that are registers where the caller takes them from.
+    /// Copies results that are registers to the rows from which the caller reads them.
     pub(crate) fn copy_register_returns(&mut self) {
         for (register, row) in self.register_returns.clone() {
             let (lane, dests) = to_rows(self.class(register), row);
@@ -74,7 +74,7 @@ impl<'a> Body<'a> {
         self.push(draft);
     }
 
-    /// Stands in for an instruction that could not be decoded: stops the kernel if a lane passes the guard.
+    /// Replaces an instruction that could not be decoded by one that stops the kernel if a lane passes the guard.
     pub(super) fn refuse_guarded(&mut self, instruction: &Instruction<'_>, message: &str) {
         let guard = instruction
             .guard
@@ -92,7 +92,7 @@ impl<'a> Body<'a> {
     }
 }
 
-/// A guard as the interpreter wants it: the predicate's index, the top bit set for "not".
+/// A guard in the interpreter's encoding: the predicate's index, with the top bit set for "not".
 pub(super) fn guard_bits(index: u32, negated: bool) -> u32 {
     index | if negated { Slot::CONSTANT } else { 0 }
 }

@@ -1,4 +1,4 @@
-//! What the names in a function stand for.
+//! The scopes of names in a function.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use super::draft::{Label, Register};
 use crate::engine::exec::operand::Class;
 use crate::engine::image::element_bytes;
 
-/// What a name stands for.
+/// The symbol for a name.
 #[derive(Clone, Debug)]
 pub(crate) enum Symbol<'a> {
     /// A register, or the first element of a vector register.
@@ -55,7 +55,7 @@ struct RegisterSet {
 #[derive(Debug, Default)]
 struct Scope<'a> {
     names: HashMap<&'a str, Symbol<'a>>,
-    /// How far the elements of its variables are apart.
+    /// The distance between elements of its variables, in bytes.
     elements: HashMap<&'a str, u32>,
     sets: HashMap<&'a str, RegisterSet>,
 }
@@ -92,7 +92,7 @@ impl<'a> Scopes<'a> {
         }
     }
 
-    /// How far the elements of a variable of these blocks are apart.
+    /// The distance between elements of a variable of these blocks, in bytes.
     pub(crate) fn element_bytes(&self, name: &str) -> Option<u32> {
         self.scopes.iter().rev().find(|scope| scope.names.contains_key(name))?.elements.get(name).copied()
     }
@@ -104,7 +104,7 @@ impl<'a> Scopes<'a> {
         }
     }
 
-    /// What a name stands for, from the innermost block outwards.
+    /// The symbol for a name, searched from the innermost block outwards.
     pub(crate) fn find(&self, name: &str) -> Option<Symbol<'a>> {
         let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
         let digits = &name[prefix.len()..];

@@ -1,4 +1,4 @@
-//! Which loads of a block have one address register: the first leads, the others follow.
+//! Finds the loads of a basic block with the same address register: the first leads, the others follow.
 
 use super::super::exec::load_again::Again;
 use super::super::flow::blocks::Block;
@@ -9,11 +9,11 @@ struct Leader {
     base: Register,
     again: Again,
     at: usize,
-    /// Whether any does, and then the number of the shape.
+    /// The number of the shape, if a load follows.
     shape: Option<u32>,
 }
 
-/// Most leaders at a time: in a long block each instruction is compared with them.
+/// The maximum number of leaders at a time, because each instruction of a long block is compared with all of them.
 const MOST: usize = 16;
 
 /// Marks the loads that lead, and those that follow them. `count` is the number of shapes of the kernel.
@@ -51,7 +51,8 @@ pub(super) fn mark(drafts: &mut [Draft], blocks: &[Block], count: &mut u32) {
     }
 }
 
-/// The address register of a load that can lead or follow. One with a guard does not run for all lanes, or not at all.
+/// The address register of a load that can lead or follow. A load with a guard cannot, because it does not run for all
+/// lanes.
 fn candidate(draft: &Draft) -> Option<(Register, Again)> {
     match (draft.again, draft.guard, draft.ops[1]) {
         (Some(again), None, Operand::Register(base)) => Some((base, again)),
@@ -59,7 +60,7 @@ fn candidate(draft: &Draft) -> Option<(Register, Again)> {
     }
 }
 
-/// Whether a load of the same register does the same at another offset, as far away as some numbers take.
+/// Whether a load with the same register is the same except for its offset, which must be close enough.
 fn fits(first: &Draft, other: &Draft, again: Again) -> bool {
     let distance = other.imm.wrapping_sub(first.imm);
     first.aux == other.aux

@@ -1,4 +1,4 @@
-//! Numbers of the instructions that access memory, and what is known of those that are watched.
+//! The numbers of the instructions that access memory, and the information about watched ones.
 
 use super::super::code::Exec;
 use super::super::profile::Profiled;
@@ -6,37 +6,37 @@ use super::super::schedule::Scheduled;
 use super::super::watch::{Base, Registers, Values, WATCH, Watched};
 use super::draft::Draft;
 
-/// Who looks at what the instructions of a kernel do.
+/// The observers of the instructions of a kernel.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::engine) struct Looks {
     /// Accesses to memory run through the [`watch`](super::super::watch).
     pub(in crate::engine) watches: bool,
-    /// All run through the [`profile`](super::super::profile).
+    /// All instructions run through the [`profile`](super::super::profile).
     pub(in crate::engine) profiles: bool,
     /// Accesses run through the [`schedule`](super::super::schedule).
     pub(in crate::engine) schedules: bool,
 }
 
-/// What is known of an instruction that is watched.
+/// The information about a watched instruction.
 #[derive(Default)]
 pub(super) struct Known {
-    /// Those of its registers that work in flight may use.
+    /// Those of its registers that asynchronous work may be using.
     pub(super) registers: Option<Box<Registers>>,
-    /// Those that may be undefined.
+    /// Those that may hold undefined values.
     pub(super) values: Option<Box<Values>>,
-    /// What its address is computed from.
+    /// The base of its address.
     pub(super) base: Option<Base>,
-    /// Of a copy: what the address of its source is computed from.
+    /// For a copy, the base of its source address.
     pub(super) source: Option<Base>,
 }
 
 /// Counts the sites of a kernel.
 pub(super) struct Sites {
-    /// How many there are.
+    /// The number of sites.
     pub(super) count: u32,
-    /// How many shapes of addresses loads remember for each other.
+    /// The number of address shapes that loads record for each other.
     pub(super) shapes: u32,
-    /// The kernel's own registers that may be read before they are written, where that is watched.
+    /// The kernel's own registers that may be read before they are written, if that is watched.
     pub(super) unwritten: Vec<u32>,
     /// By site; `None` if nothing is watched.
     watched: Option<Vec<Watched>>,
@@ -44,7 +44,7 @@ pub(super) struct Sites {
     pub(super) function: usize,
     /// By function; `None` if nothing is counted.
     pub(super) profiled: Option<Vec<Vec<Profiled>>>,
-    /// By function; `None` if there is one order.
+    /// By function; `None` if schedules are off.
     pub(super) scheduled: Option<Vec<Vec<Scheduled>>>,
 }
 
@@ -67,12 +67,12 @@ impl Sites {
         self.watched.is_some()
     }
 
-    /// Whether anybody looks at what instructions do.
+    /// Whether there is an observer of instructions.
     pub(super) fn looks(&self) -> bool {
         self.watched.is_some() || self.profiled.is_some() || self.scheduled.is_some()
     }
 
-    /// The site of an instruction, and what runs it.
+    /// The site of an instruction, and the function that executes it.
     pub(super) fn take(&mut self, draft: &Draft, known: Known) -> (u32, Exec) {
         let Known { registers, values, base, source } = known;
         let Sites { count, watched, function, .. } = self;

@@ -1,4 +1,4 @@
-//! Which registers may hold undefined values, and which instructions use those.
+//! Finds the registers that may hold undefined values, and the instructions that use them.
 
 use std::collections::BTreeSet;
 
@@ -6,13 +6,13 @@ use super::super::code::Control;
 use super::super::watch::{Rule, Values};
 use super::draft::{Draft, Operand, Register};
 
-/// The registers of a kernel that may be undefined at some place.
+/// The registers of a kernel that may be undefined somewhere.
 #[derive(Default)]
 pub(super) struct Undefined(BTreeSet<u32>);
 
 impl Undefined {
-    /// Those of `unwritten`, those that shuffles and loads of local memory write, and all that is computed from them or written under
-    /// a guard that is one of them.
+    /// The registers in `unwritten`, those that shuffles and loads of local memory write, and all that are computed from these or
+    /// written under a guard that is one of these.
     pub(super) fn find(drafts: &[Draft], unwritten: &[u32]) -> Undefined {
         let mut all = Undefined(unwritten.iter().copied().collect());
         loop {
@@ -32,7 +32,7 @@ impl Undefined {
         }
     }
 
-    /// What an instruction has to do with them, if it has.
+    /// How an instruction uses or writes them, if it does.
     pub(super) fn of(&self, draft: &Draft) -> Option<Box<Values>> {
         let rule = rule(draft);
         let is_one = |register: &u32| self.0.contains(register);
@@ -65,7 +65,7 @@ fn guard(draft: &Draft) -> Option<u32> {
     draft.guard.map(|(Register(number), _)| number)
 }
 
-/// Whether it makes undefined values: a shuffle, or a load of local memory.
+/// Whether it can produce undefined values: a shuffle, or a load of local memory.
 fn is_source(draft: &Draft) -> bool {
     let local = draft.meaning.as_ref().and_then(|meaning| meaning.local);
     rule(draft) == Rule::Shuffle || local.is_some_and(|local| !local.stores)

@@ -1,4 +1,4 @@
-//! Instructions that ask or change which space or block an address belongs to.
+//! Instructions that query or change the space or block of an address.
 #![allow(unsafe_code)]
 // Relies on: operands as in `lanes`.
 
@@ -7,13 +7,13 @@ use super::super::windows::{self, RANK_SHIFT};
 use super::lanes::Lanes;
 use super::operand::{Dest, Source};
 
-/// A shared address, generic or not, as the block with that rank has it.
+/// A shared address, generic or not, in the block with that rank.
 pub(crate) fn with_rank(address: u64, rank: u32) -> u64 {
     let tags = u64::from(u32::MAX) & !((1 << RANK_SHIFT) - 1);
     address & !tags | (u64::from(rank.wrapping_add(1)) << RANK_SHIFT) & tags
 }
 
-/// The rank of the block that a shared address belongs to; `own` is that of the asking thread's.
+/// The rank of the block that a shared address belongs to; `own` is the rank of the thread's own block.
 pub(crate) fn rank(address: u64, own: u32) -> u32 {
     match address as u32 >> RANK_SHIFT {
         0 => own,

@@ -1,10 +1,10 @@
 //! Instructions that compute each lane's results from that lane's operands and nothing else.
 //!
-//! One generic body per number of operands turns a scalar function into an instruction: all lanes at once where
-//! many are live (the loop becomes vector code), one by one where few are. Dead lanes are computed too and thrown
-//! away, so scalar functions must not panic.
+//! One generic body per number of operands turns a scalar function into an instruction: all lanes at once if many are
+//! live (the loop becomes vector code), one by one if few are. Dead lanes are computed too and discarded, so scalar
+//! functions must not panic.
 #![allow(unsafe_code)]
-// Relies on: `F` has no size and is `Copy`, so that any value of it is as good as the one the table was built with
+// Relies on: `F` is zero-sized and `Copy`, so any value of it is equivalent to the one with which the table was built
 // (`conjure` checks the size at compile time); operands as in `lanes`.
 
 use super::super::code::{Exec, ExecPair, Inst, Slot, Step};
@@ -14,7 +14,7 @@ use super::operand::{Class, Dest, Source};
 /// A lane-wise instruction: how to run it, and the classes of its operands.
 #[derive(Clone, Copy)]
 pub(crate) struct Lane {
-    /// What runs.
+    /// The function that executes it.
     pub(crate) exec: ExecPair,
     /// Classes of the destinations.
     pub(crate) dests: &'static [Class],
@@ -22,12 +22,12 @@ pub(crate) struct Lane {
     pub(crate) sources: &'static [Class],
 }
 
-/// The value of a function type that has only one.
+/// The only value of a function type.
 #[inline(always)]
 fn conjure<F: Copy + 'static>() -> F {
     const { assert!(size_of::<F>() == 0, "a scalar function must not capture anything") };
-    // SAFETY: a value without bytes needs none; there are values of `F`, as the caller of the table's constructor had one, and it is `Copy`, so
-    // that one more does no harm.
+    // SAFETY: a zero-sized value needs no bytes; `F` is inhabited, because the caller of the table's constructor had a value, and it is
+    // `Copy`, so another copy is allowed.
     unsafe { std::mem::zeroed() }
 }
 
@@ -42,7 +42,7 @@ macro_rules! arity {
             #[allow(non_snake_case)] // operands are named as their types
             fn apply(self, $($source: $source),*) -> Self::Output;
 
-            /// Applies it in a quicker way that is wrong for a few operands; whether it was right.
+            /// Applies it in a faster way that is wrong for a few operands; returns whether the result is right.
             #[allow(non_snake_case)] // as above
             #[inline(always)]
             fn try_apply(self, $($source: $source),*) -> (Self::Output, bool) {
@@ -84,7 +84,8 @@ macro_rules! arity {
             D: Dest,
             $($source: Source),*
         {
-            // SAFETY: `Exec`'s duties 1 and 2, which the body has: this is called for a CPU with these features.
+            // SAFETY: the duties of the body are `Exec`'s duties 1 and 2: this is called on a CPU with these
+            // features.
             unsafe { $body::<F, D, $($source),*, true>(lanes, inst) }
         }
 
@@ -94,7 +95,7 @@ macro_rules! arity {
             D: Dest,
             $($source: Source),*
         {
-            // SAFETY: `Exec`'s duty 2 is the body's; without vectors it asks for no features of the CPU.
+            // SAFETY: `Exec`'s duty 2 is that of the body; without vectors it requires no CPU features.
             unsafe { $body::<F, D, $($source),*, false>(lanes, inst) }
         }
 
@@ -108,8 +109,8 @@ macro_rules! arity {
         {
             let function = conjure::<F>();
             let sources: &[Slot] = &inst.ops[const { D::CLASSES.len() }..];
-            // SAFETY: the decoder made the operands of the classes that `Lane` told it (duty 2 of `Exec`), destinations
-            // first; lanes are below 32, and the frame stays the entered one; with `VECTOR` the CPU has AVX2 (duty 1 of
+            // SAFETY: the decoder made the operands with the classes in `Lane` (duty 2 of `Exec`), destinations first;
+            // lanes are below 32, and the frame stays the entered one; with `VECTOR` the CPU has AVX2 (duty 1 of
             // `Exec`).
             unsafe {
                 $(let $source = $source::place(lanes, sources[$index]);)*
@@ -158,7 +159,8 @@ macro_rules! mask_arity {
             F: Fn($(mask_arity!(@number $source)),*) -> u32 + Copy + 'static,
         {
             let function = conjure::<F>();
-            // SAFETY: the decoder made the operands predicates, as `Lane` told it (duty 2 of `Exec`), the destination first.
+            // SAFETY: the decoder made the operands predicates, as specified by `Lane` (duty 2 of `Exec`), the destination
+            // first.
             unsafe {
                 let result = function($(*lanes.predicate(inst.ops[$index])),*);
                 <bool as Dest>::commit(lanes, &inst.ops, &result);

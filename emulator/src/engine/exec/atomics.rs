@@ -12,9 +12,9 @@ use super::memory::{Access, EffectiveAddress, address, effective_address, live, 
 use super::operand::{Dest, Source};
 use crate::memory::access::Word;
 
-/// A number that memory holds and that can be changed atomically.
+/// A number in memory that can be changed atomically.
 pub(crate) trait Atomic: Word + PartialEq + Source + Dest + 'static {
-    /// Stores `new` if memory holds `old`; else what it holds.
+    /// Stores `new` if memory contains `old`; the error is the actual value.
     ///
     /// # Safety
     /// 1. `pointer` is valid for reads and writes of a `Self`, and aligned for it.
@@ -27,9 +27,9 @@ macro_rules! atomic {
         impl Atomic for $number {
             #[inline(always)]
             unsafe fn exchange_if(pointer: *mut u8, old: Self, new: Self) -> Result<Self, Self> {
-                // SAFETY: valid and aligned for this type, whose size and alignment the atomic has: duty 1. Others use
-                // the bytes meanwhile, by accesses of whatever size, as the head of `memory::access` says (duty 2),
-                // which also says what that rests on.
+                // SAFETY: valid and aligned for this type, which has the size and alignment of the atomic: duty 1.
+                // Others use the bytes meanwhile, by accesses of any size, as the head of `memory::access` says (duty
+                // 2), which also explains the basis.
                 unsafe { <$atomic>::from_ptr(pointer.cast()) }.compare_exchange(old, new, SeqCst, SeqCst)
             }
         }
@@ -60,9 +60,9 @@ unsafe fn run<T: Atomic, O: Operation<T>>(lanes: &mut Lanes<'_>, inst: &Inst) ->
         fence(SeqCst);
     }
     lanes.polls += u32::from(Access(inst.aux).polls());
-    // SAFETY: operands as `atomic` lists them, which the decoder made so (duty 2 of `Exec`); `together_apart` and
-    // `effective_address` found each number inside its region and as `EffectiveAddress::Host` says: what `update` asks
-    // for. Live lanes are below 32, and the frame stays the entered one.
+    // SAFETY: the decoder made the operands as `atomic` lists them (duty 2 of `Exec`); `together_apart` and
+    // `effective_address` found each number inside its region and as `EffectiveAddress::Host` says, which `update`
+    // requires. Live lanes are below 32, and the frame stays the entered one.
     unsafe {
         let (b, c) = (T::place(lanes, inst.ops[2]), T::place(lanes, inst.ops[3]));
         let together = if lanes.few() { None } else { together_apart(lanes, inst, inst.ops[1], bytes) };
@@ -96,11 +96,11 @@ unsafe fn run<T: Atomic, O: Operation<T>>(lanes: &mut Lanes<'_>, inst: &Inst) ->
 /// 2. Others use its bytes meanwhile as the head of `memory::access` says.
 #[inline(always)]
 pub(super) unsafe fn update<T: Atomic>(pointer: *mut u8, private: bool, new: impl Fn(T) -> T) -> T {
-    // SAFETY: 1, 2: loads, stores and exchanges ask for the same: the caller's duties 1 and 2.
+    // SAFETY: 1, 2: loads, stores and exchanges have the same duties: the caller's duties 1 and 2.
     unsafe {
         let mut old = T::load(pointer);
         if private {
-            // All threads that can reach it run on this host thread.
+            // All threads that can access it run on this host thread.
             T::store(pointer, new(old));
             return old;
         }
@@ -120,15 +120,15 @@ pub(super) fn local(lanes: &mut Lanes<'_>, lane: usize, address: u64) -> Step {
     Step::Fault
 }
 
-/// Refuses addresses that are no multiple of a vector's size: operand 0 is the address, `imm` its offset, `aux` the access and, shifted by
-/// 16, the size.
+/// Refuses addresses that are not a multiple of a vector's size: operand 0 is the address, `imm` its offset, `aux` the access and, shifted
+/// by 16, the size.
 pub(crate) const ALIGNED: Exec = aligned;
 
 unsafe fn aligned(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let bytes = u64::from(inst.aux >> 16).max(1);
     for lane in live(lanes) {
-        // SAFETY: 1: the decoder made operand 0 the address, as wide as the access in `aux` says (duty 2 of `Exec`); 2: live lanes are
-        // below 32.
+        // SAFETY: 1: the decoder made operand 0 the address, with the width of the access in `aux` (duty 2 of `Exec`); 2: live lanes
+        // are below 32.
         let address = unsafe { address(lanes, inst, inst.ops[0], lane) };
         if !address.is_multiple_of(bytes) {
             let message = format!("misaligned access of {bytes} bytes at 0x{address:x}");

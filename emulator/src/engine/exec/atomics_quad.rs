@@ -1,4 +1,4 @@
-//! `atom` of 128 bits, and the loads and stores of as many that other threads may meet.
+//! 128-bit `atom`, and 128-bit loads and stores that may be concurrent with other threads.
 #![allow(unsafe_code)]
 // Relies on: operands as in `lanes`; pointers come from `effective_address`, which checked bounds and alignment.
 
@@ -11,15 +11,15 @@ use super::memory::{Access, EffectiveAddress, address, effective_address, live};
 use super::operand::Source;
 use crate::memory::access::Word;
 
-/// `atom.exch.b128`. Operand 0 is the address; the matrix has the halves of the destination, and as `a` those of the number.
+/// `atom.exch.b128`. Operand 0 is the address; the matrix has the halves of the destination, and those of the number as `a`.
 pub(crate) const EXCHANGE_QUAD: Exec = |lanes, inst| run(lanes, inst, |_, [new, _]| new);
-/// `atom.cas.b128`. The same, and as `a` the halves of what is expected and of the new number.
+/// `atom.cas.b128`. The same, with the halves of the expected and of the new number as `a`.
 pub(crate) const SWAP_QUAD: Exec =
     |lanes, inst| run(lanes, inst, |old, [expected, new]| if old == expected { new } else { old });
 
 /// `ld` of 128 bits at once. Operand 0 is the address; the matrix has the halves of the destination.
 pub(crate) const LOAD_QUAD: Exec = |lanes, inst| run(lanes, inst, |old, _| old);
-/// `st` of 128 bits at once. The same, and as `a` the halves of the number; nothing looks at the destination.
+/// `st` of 128 bits at once. The same, with the halves of the number as `a`; the destination is unused.
 pub(crate) const STORE_QUAD: Exec = EXCHANGE_QUAD;
 
 const BYTES: u64 = 16;
@@ -72,7 +72,7 @@ unsafe fn update(pointer: *mut u8, private: bool, new: impl Fn(u128) -> u128) ->
     unsafe {
         let mut old = load(pointer);
         if private {
-            // All threads that can reach it run on this host thread.
+            // All threads that can access it run on this host thread.
             store(pointer, new(old));
             return old;
         }
@@ -86,7 +86,7 @@ unsafe fn update(pointer: *mut u8, private: bool, new: impl Fn(u128) -> u128) ->
     }
 }
 
-/// Both halves, which others may change in between: a guess.
+/// Reads both halves, which others may change in between, so the result is only a guess.
 ///
 /// # Safety
 /// As of [`update`].
@@ -105,17 +105,17 @@ unsafe fn store(pointer: *mut u8, number: u128) {
     }
 }
 
-/// Stores `new` if memory holds `old`. Returns what it held.
+/// Stores `new` if memory contains `old`. Returns the previous value.
 ///
 /// # Safety
 /// As of [`update`].
 unsafe fn exchange_if(pointer: *mut u8, old: u128, new: u128) -> u128 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if std::arch::is_x86_feature_detected!("cmpxchg16b") {
-        // SAFETY: 1, 2: the caller's duties 1 and 2; 3: the processor has the instruction, as was asked.
+        // SAFETY: 1, 2: the caller's duties 1 and 2; 3: the processor was checked to have the instruction.
         return unsafe { compare_exchange(pointer, old, new) };
     }
-    // One at a time among those of 128 bits.
+    // A lock for all 128-bit operations.
     static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     // SAFETY: 1, 2: the caller's duties 1 and 2.
@@ -128,7 +128,7 @@ unsafe fn exchange_if(pointer: *mut u8, old: u128, new: u128) -> u128 {
     }
 }
 
-/// `lock cmpxchg16b`: of `std`'s intrinsic LLVM makes a call of a library that is not there.
+/// `lock cmpxchg16b`: LLVM turns `std`'s intrinsic into a call of a library that is not linked.
 ///
 /// # Safety
 /// 1, 2. As of [`update`].
@@ -136,9 +136,9 @@ unsafe fn exchange_if(pointer: *mut u8, old: u128, new: u128) -> u128 {
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 unsafe fn compare_exchange(pointer: *mut u8, old: u128, new: u128) -> u128 {
     let [mut low, mut high] = [old as u64, (old >> 64) as u64];
-    // SAFETY: the instruction is there (duty 3). It reads and perhaps writes the 16 bytes at `rdi`, which are valid and aligned (duty 1), in
-    // one step, while others use them by moves and exchanges (duty 2); beside them it changes `rax`, `rdx` and the flags, which are told. `rbx`,
-    // which cannot be told, is as before when it ends; the stack is not used.
+    // SAFETY: the processor has the instruction (duty 3). It atomically reads and perhaps writes the 16 bytes at `rdi`, which are valid and
+    // aligned (duty 1), while others use them by moves and exchanges (duty 2). It also changes `rax`, `rdx` and the flags, which are
+    // declared. `rbx`, which cannot be declared, is restored at the end; the stack is not used.
     unsafe {
         std::arch::asm!(
             "xchg {rbx}, rbx",

@@ -1,7 +1,9 @@
-//! `cp.async.bulk`, `cp.reduce.async.bulk` and their tensor forms (PTX ISA, "Asynchronous copy"). They are done at once, which is one of
-//! the orders that the ISA allows: committing and waiting have nothing left to do, and a barrier learns of the bytes when the instruction runs.
+//! `cp.async.bulk`, `cp.reduce.async.bulk` and their tensor forms (PTX ISA, "Asynchronous copy"). They are executed at once, which is one
+//! of the orders that the ISA allows: committing and waiting have nothing left to do, and a barrier gets the bytes when the instruction
+//! runs.
 //!
-//! Operands are those of a [`Matrix`], all wide, in `a`: the instruction has no room for them. `aux` is a [`Bulk`].
+//! The operands are in `a` of a [`Matrix`], all wide, because the instruction has no room for them. `aux` is a
+//! [`Bulk`].
 #![allow(unsafe_code)]
 // Relies on: operands as in `lanes`; pointers come from `span`, which checked bounds and alignment.
 
@@ -19,9 +21,9 @@ use super::reduce::{Number, Operation, Reduce, reduce};
 use crate::memory::access;
 use crate::tensor::{self, Mode, RANK, TensorMap};
 
-/// Bytes that change places together, and to which sizes and addresses are aligned.
+/// Bytes that are swizzled together, and to which sizes and addresses are aligned.
 const CHUNK: u64 = 16;
-/// Bytes to which the place of a box in shared memory is aligned.
+/// Bytes to which a box in shared memory is aligned.
 const LINE: u64 = 128;
 
 /// What a bulk instruction does, packed into [`Inst::aux`].
@@ -33,13 +35,13 @@ pub(crate) struct Bulk {
     pub(crate) to_global: bool,
     /// A mask says which blocks of the cluster get the bytes.
     pub(crate) multicast: bool,
-    /// What is done to the target's numbers instead of replacing them.
+    /// The operation on the target's numbers, instead of replacing them.
     pub(crate) reduce: Option<Reduce>,
-    /// Of a tensor: how many dimensions the instruction names.
+    /// For a tensor, the number of dimensions in the instruction's name.
     pub(crate) rank: u8,
-    /// And that it names `.im2col`.
+    /// For a tensor, whether the name has `.im2col`.
     pub(crate) im2col: bool,
-    /// And what is done to numbers, whose type the map says.
+    /// For a tensor, the operation on numbers, whose type is in the map.
     pub(crate) operation: Option<Operation>,
 }
 
@@ -98,7 +100,7 @@ struct Operands<'e> {
 
 impl Operands<'_> {
     fn get(&self, lanes: &Lanes<'_>, index: usize) -> u64 {
-        // SAFETY: the decoder made the operands wide (duty 2 of `Exec`, which all have that come here), and the lane is a live one, below 32.
+        // SAFETY: the decoder made the operands wide (duty 2 of `Exec`, which all callers have), and the lane is a live one, below 32.
         let value =
             |slot: &Slot| unsafe { <u64 as Source>::get(<u64 as Source>::place(lanes, *slot), self.lane) };
         self.matrix.a.get(index).map_or(0, value)
@@ -120,8 +122,8 @@ fn each(
     Step::Next
 }
 
-/// The bytes of a piece of memory, which are valid and used as [`EffectiveAddress::Host`] says, from an address that is a multiple of
-/// `align` on. `None` after a fault.
+/// The bytes of a piece of memory, which are valid and used as [`EffectiveAddress::Host`] says, and whose address is a multiple of
+/// `align`. `None` after a fault.
 fn span(
     lanes: &mut Lanes<'_>,
     lane: usize,
@@ -146,7 +148,7 @@ fn span(
     }
     let found = region(lanes, &inst, address)?;
     if !found.contains(address, bytes) {
-        // It says where the first byte behind the end is.
+        // It reports the first byte after the end.
         let end = (found.base + found.len) & !(piece - 1);
         effective_address(lanes, &inst, lane, end, piece)?;
         let message =
@@ -157,7 +159,7 @@ fn span(
     Some(pointer)
 }
 
-/// Tells those who look on that bytes of a tensor map, which were found, are about to be written.
+/// Reports to the observers that bytes of a tensor map, which were checked, are about to be written.
 pub(super) fn wrote(lanes: &mut Lanes<'_>, space: Option<Space>, address: u64, bytes: u64) {
     let Some((region, address)) = seen(lanes, space, address, true) else { return };
     if let Some(mut watch) = lanes.watch.take() {
@@ -167,7 +169,7 @@ pub(super) fn wrote(lanes: &mut Lanes<'_>, space: Option<Space>, address: u64, b
     note_order(lanes, region, address, bytes);
 }
 
-/// Tells those who look on that bytes, which were found, are about to be accessed.
+/// Reports to the observers that bytes, which were checked, are about to be accessed.
 fn tell(lanes: &mut Lanes<'_>, lane: usize, space: Space, address: u64, bytes: u64, side: Side) {
     let writes = side != Side::Read;
     let Some((region, address)) = seen(lanes, Some(space), address, writes) else { return };
@@ -184,7 +186,7 @@ fn tell(lanes: &mut Lanes<'_>, lane: usize, space: Space, address: u64, bytes: u
     }
 }
 
-/// Where bytes are, for those who look on.
+/// The location of bytes, for the observers.
 fn seen(lanes: &mut Lanes<'_>, space: Option<Space>, address: u64, writes: bool) -> Option<(Region, u64)> {
     if lanes.watch.is_none() && lanes.order.is_none() && lanes.profile.is_none() {
         return None;
@@ -282,7 +284,7 @@ fn copy(lanes: &mut Lanes<'_>, operands: &Operands<'_>, aux: u32) -> Option<()> 
         true => Vec::new(),
         false => targets(lanes, lane, (bulk, mask), target, barrier)?,
     };
-    // Before a buffer is made of bytes that no shared memory has.
+    // Checked before a buffer is allocated, because no shared memory may have that many bytes.
     for (target, _) in &targets {
         span(lanes, lane, (Space::Shared, true), *target, bytes, CHUNK)?;
     }
@@ -308,7 +310,7 @@ fn map(lanes: &mut Lanes<'_>, lane: usize, address: u64) -> Option<TensorMap> {
     };
     let bytes = fetch(lanes, lane, address, 8 * tensor::WORDS, false);
     if bytes.len() < 8 * tensor::WORDS {
-        // `fetch` recorded where memory ends.
+        // `fetch` has recorded the fault.
         return None;
     }
     if !address.is_multiple_of(64) {
@@ -343,7 +345,7 @@ fn chunks(
     let how = (Space::Shared, writes);
     let (row, pitch, bytes) = (map.row_bytes()?, map.pitch()?, map.shared_bytes()?);
     let place = span(lanes, lane, how, shared, bytes, LINE)?;
-    // They change places inside a line.
+    // They are swizzled inside a line.
     let is_whole = row == pitch && bytes % LINE == 0;
     let side = if writes { Side::Write } else { Side::Read };
     if is_whole {
@@ -373,11 +375,11 @@ fn chunks(
     Some(())
 }
 
-/// What stands in a box where the tensor ends: zero, or a NaN in floats.
+/// The value of box elements outside of the tensor: zero, or a NaN for floats.
 fn outside(map: &TensorMap) -> &'static [u8] {
     match map.fill {
         0 => &[0],
-        // An H200's, of whatever type.
+        // The NaN of an H200, for every type.
         _ => &[0xf7, 0x7f],
     }
 }
@@ -386,7 +388,7 @@ fn coordinates(lanes: &Lanes<'_>, operands: &Operands<'_>, first: usize) -> [i32
     std::array::from_fn(|dim| operands.get(lanes, first + dim) as i32)
 }
 
-/// Records a fault where the map is not of the kind that the instruction names, or the box begins where none can.
+/// Records a fault if the map is not of the kind in the instruction's name, or if the box has an invalid start.
 fn wrong(lanes: &mut Lanes<'_>, lane: usize, map: &TensorMap, corner: [i32; RANK], bulk: Bulk) -> Option<()> {
     let Bulk { im2col, to_global: stores, .. } = bulk;
     let rank = usize::from(bulk.rank);
@@ -438,7 +440,7 @@ fn load_tensor(lanes: &mut Lanes<'_>, operands: &Operands<'_>, aux: u32) -> Opti
     }
     let offsets = std::array::from_fn(|index| operands.get(lanes, 4 + RANK + index) as u32 & 0xffff);
     let targets = targets(lanes, lane, (bulk, mask), target & u64::from(u32::MAX), barrier)?;
-    // Before a buffer is made of bytes that no shared memory has: a box may have terabytes.
+    // Checked before a buffer is allocated, because a box may have terabytes, which no shared memory has.
     for (target, _) in &targets {
         span(lanes, lane, (Space::Shared, true), *target, map.shared_bytes()?, LINE)?;
     }
@@ -481,7 +483,7 @@ fn store_tensor(lanes: &mut Lanes<'_>, operands: &Operands<'_>, aux: u32) -> Opt
         return None;
     };
     let source = source & u64::from(u32::MAX);
-    // Before a buffer is made of bytes that no shared memory has.
+    // Checked before a buffer is allocated, because no shared memory may have that many bytes.
     span(lanes, lane, (Space::Shared, false), source, map.shared_bytes()?, LINE)?;
     let mut buffer = vec![0; map.box_bytes()?];
     chunks(lanes, lane, &map, (source, false), &mut buffer)?;

@@ -9,7 +9,7 @@ use super::super::windows::LOCAL_START;
 use super::lanes::Lanes;
 use super::operand::{Class, Dest};
 
-/// The scheduler does it.
+/// An instruction that the scheduler executes.
 pub(crate) const SCHEDULE: Exec = |_, _| Step::Control;
 
 /// An instruction that could not be decoded: `imm` is the index among the code's refusals.

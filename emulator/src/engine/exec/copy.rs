@@ -27,8 +27,8 @@ unsafe fn copy(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let side = |aux: u32, offset: u64| Inst { aux, imm: offset, ..inst.clone() };
     let (to, from) = (side(inst.aux & 0xffff, 0), side(inst.aux >> 16, 0));
     for lane in live(lanes) {
-        // SAFETY: the decoder made the operands as `COPY` lists them (duty 2 of `Exec`), addresses as wide as `to` and `from` say; live lanes are
-        // below 32.
+        // SAFETY: the decoder created the operands in the order that `COPY` lists (duty 2 of `Exec`), with addresses of the width that `to`
+        // and `from` state; live lanes are below 32.
         let (target, source, wanted) = unsafe {
             let wanted = <u32 as Source>::get(<u32 as Source>::place(lanes, inst.ops[2]), lane);
             (address(lanes, &to, inst.ops[0], lane), address(lanes, &from, inst.ops[1], lane), wanted)

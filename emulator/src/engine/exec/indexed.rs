@@ -1,8 +1,8 @@
-//! Accesses to elements of arrays: the address is a sum of one that all lanes have and the product of an index of 32 bits and the size of the
-//! element. Compilers make three instructions of that. Where nothing else uses what the first two compute, they have nothing to do,
-//! and the third looks at the index alone: rows that are half as long.
+//! Accesses to elements of arrays: the address is the sum of an address common to all lanes and the product of a 32-bit index and the size
+//! of the element. Compilers use three instructions for that. If the results of the first two are not used otherwise, those have nothing to
+//! do, and the third reads only the index, whose rows are half as long.
 #![allow(unsafe_code)]
-// Relies on: operands as in `lanes`; what `indexed_again` found to be halves is in a region that is there.
+// Relies on: operands as in `lanes`; halves that `indexed_again` found are in a valid region.
 
 use super::super::code::{Exec, Inst, Step};
 use super::lanes::Lanes;
@@ -14,19 +14,19 @@ use super::width::{Wide64, Width, Word32};
 use crate::memory::access::Word;
 use crate::vectors;
 
-/// How an access runs that works out its address itself. Operands: the element, the register for the address, the address of the
-/// array, the index.
+/// The functions for an access that computes its address itself. Operands: the element, the register for the address, the
+/// address of the array, the index.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Indexed {
-    /// With an index without a sign.
+    /// With an unsigned index.
     pub(crate) unsigned: Exec,
-    /// With one that has a sign.
+    /// With a signed index.
     pub(crate) signed: Exec,
     /// Bytes of an element.
     pub(crate) bytes: u32,
 }
 
-/// The access to elements of `bytes` bytes in registers of that class; `None` where the CPU or the access is not one for it.
+/// The access to elements of `bytes` bytes in registers of that class; `None` if the CPU or the access does not support it.
 pub(crate) fn indexed(bytes: usize, class: Class, access: Access) -> Option<Indexed> {
     if !vectors::available() || !access.is_simple() || access.narrow() {
         return None;
@@ -55,8 +55,8 @@ pub(crate) fn indexed(bytes: usize, class: Class, access: Access) -> Option<Inde
 unsafe fn load<L: Width, const SIGNED: bool>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let bytes = L::Memory::BYTES;
     // SAFETY: the decoder made the operands as `Indexed` says (duty 2 of `Exec`): the element a row of 32 lanes, of which each half takes
-    // sixteen, and the address one of the frame; `indexed_again` found each half to be a run; the CPU is one for this function (duty 1 of
-    // `Exec`), and `fast_load` asks for the duties of `Exec` alone: its operands are the first two.
+    // sixteen, and the address one of the frame; `indexed_again` found each half to be a run; the CPU supports this function (duty 1 of
+    // `Exec`), and `fast_load` requires only the duties of `Exec`: its operands are the first two.
     unsafe {
         if lanes.mask() == !0
             && let Some(halves) = indexed_again::<SIGNED>(lanes, inst, bytes as u64)
@@ -93,7 +93,7 @@ unsafe fn store<S: Width, const SIGNED: bool>(lanes: &mut Lanes<'_>, inst: &Inst
     }
 }
 
-/// Works out the addresses of the live lanes: in other lanes the row may be another register's.
+/// Computes the addresses of the live lanes: for other lanes, the row may belong to another register.
 ///
 /// # Safety
 /// 1. `inst` is an instruction of the entered code with operands as [`Indexed`] says.
@@ -102,7 +102,7 @@ unsafe fn store<S: Width, const SIGNED: bool>(lanes: &mut Lanes<'_>, inst: &Inst
 unsafe fn find_addresses<const SIGNED: bool>(lanes: &Lanes<'_>, inst: &Inst, bytes: u64) {
     let mut addresses = [0u64; 32];
     // SAFETY: the address of the array and the index are rows of 32 numbers of the frame or pool, the address is a register: the caller's
-    // duty 1, and duty 1 of `commit`. Nothing writes the rows before that, when they are not used any more.
+    // duty 1, and duty 1 of `commit`. The rows are not written before that, when they are no longer used.
     unsafe {
         let array = &*lanes.row(inst.ops[2]).cast::<[u64; 32]>();
         let index = &*lanes.row(inst.ops[3]).cast::<[u32; 32]>();

@@ -1,10 +1,10 @@
-//! What an instruction sees while it runs: the frame of the running split, its live lanes, and the world around.
+//! The state that an instruction uses: the frame of the running split, its live lanes, and the surrounding launch.
 #![allow(unsafe_code)]
 // Relies on: `regs` and `predicates` point to the current frame and code for as long as an instruction of
-// that code runs (the scheduler sets them whenever it changes split), and operands come from the decoder, which only
-// makes offsets inside the frame and pool that the code declares, for functions that ask for operands of these classes: duty 2
-// of `Exec`, which all have that run an instruction. A reference into the frame is used for one statement or within the function that
-// made it, which writes nothing meanwhile.
+// that code runs (the scheduler sets them whenever it changes split), and operands come from the decoder, which only creates offsets
+// inside the frame and pool that the code declares, with the classes that the function requires: duty 2 of `Exec`, which all
+// functions that run an instruction have. A reference into the frame is used for one statement or within the function that created
+// it, which does not write to the frame meanwhile.
 
 use std::cell::UnsafeCell;
 
@@ -17,10 +17,10 @@ use super::super::watch::Watch;
 use super::super::windows::LOCAL_START;
 use super::memory::Region;
 
-/// Fewer live lanes than this run one by one.
+/// If fewer lanes than this are live, they run one by one.
 const FEW: u32 = 4;
 
-/// Why an instruction stopped the kernel: what the scheduler needs to write the report.
+/// Why an instruction stopped the kernel, for the scheduler's report.
 #[derive(Debug)]
 pub(crate) struct StopReason {
     /// What happened.
@@ -33,7 +33,7 @@ pub(crate) struct StopReason {
     pub(crate) message: String,
 }
 
-/// What stays the same for all threads of a warp, whatever it runs.
+/// The state of a warp that does not depend on its splits.
 #[derive(Debug)]
 pub(crate) struct WarpState {
     /// Number of the warp in its block.
@@ -48,23 +48,23 @@ pub(crate) struct WarpState {
     pub(crate) local: Vec<u32>,
 }
 
-/// The addresses of the lanes, as a load that leads found them.
+/// The shape of the lanes' addresses, recorded by a leading load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
-    /// When that was: in which turn of the lanes. 0 for never.
+    /// The turn of the lanes in which it was recorded; 0 for never.
     pub(super) turn: u64,
     /// The lowest offset that loads with the same address register may have.
     pub(super) lowest: u64,
     /// How much higher than that the offset may be.
     pub(super) room: u64,
-    /// With the lowest offset, what the first lane of each half accesses.
+    /// The access of each half's first lane, at the lowest offset.
     pub(super) hosts: [*mut u8; 2],
-    /// Whether all lanes of the half access that; they follow each other if not.
+    /// Whether all lanes of the half access the same address; otherwise they are consecutive.
     pub(super) uniform: [bool; 2],
 }
 
 impl Shape {
-    /// Of no addresses.
+    /// No shape.
     pub(crate) const NONE: Shape =
         Shape { turn: 0, lowest: 0, room: 0, hosts: [std::ptr::null_mut(); 2], uniform: [false; 2] };
 }
@@ -75,35 +75,36 @@ pub(crate) struct Lanes<'e> {
     predicates: *mut u32,
     code: Option<&'e Code>,
     mask: u32,
-    /// The low half of the mask, and the high one. Of two numbers no bit is the sign: comparing that would be an instruction of its own in
-    /// what the compiler makes of [`blend`](super::operand::blend).
+    /// The low half of the mask, and the high one. They are two numbers so that no lane is the sign bit, which would need a separate
+    /// comparison in the code for [`blend`](super::operand::blend).
     halves: [u32; 2],
     /// How many lanes are live.
     live: u32,
     few: bool,
-    /// Where a branch goes.
+    /// The target of a branch.
     pub(crate) target: u32,
-    /// Which lanes of a divergent branch go there.
+    /// The lanes of a divergent branch that take it.
     pub(crate) taken: u32,
     /// Local address of the running frame's variables.
     pub(crate) local_base: u32,
-    /// Local address behind the running frame's variables.
+    /// Local address after the running frame's variables.
     pub(crate) local_top: u32,
     /// The launch.
     pub(crate) env: &'e Env<'e>,
-    /// The running block: entered before its warps get their turns, and lent by the group until they have had them.
+    /// The running block: entered before its warps get their turns, and borrowed from the group until their end.
     block: *const Block,
-    /// The running warp: entered before any of its instructions runs, on the heap, and touched by the scheduler only between two.
+    /// The running warp, on the heap: entered before any of its instructions runs, and accessed by the scheduler only between two
+    /// instructions.
     warp: *mut WarpState,
-    /// What each memory instruction of the kernel hit last.
+    /// The region of the last access of each memory instruction of the kernel.
     pub(crate) sites: Box<[Region]>,
-    /// Instructions of which that was memory of the running block.
+    /// The instructions whose last access was to memory of the running block.
     private_sites: Vec<u32>,
-    /// The shapes of addresses that loads remember for others of their block.
+    /// The address shapes that loads record for others of their block.
     shapes: Box<[Shape]>,
-    /// How often the lanes were pointed at a frame.
+    /// Incremented whenever the lanes are pointed at a frame.
     turn: u64,
-    /// Weak hint that the split waits for others: counts loads that can only be meant to see other threads' stores.
+    /// Weak hint that the split waits for others: counts loads that poll for other threads' stores.
     pub(crate) polls: u32,
     /// Instructions executed so far, each counted once for every live lane.
     pub(crate) instructions: u64,
@@ -111,11 +112,11 @@ pub(crate) struct Lanes<'e> {
     stops: (u64, bool),
     /// Set by an instruction that returns [`Step::Fault`](super::super::code::Step::Fault).
     pub(crate) trouble: Option<Box<StopReason>>,
-    /// What watched instructions tell; nothing else looks at it.
+    /// The state of watched instructions, which is not used otherwise.
     pub(crate) watch: Option<Box<Watch>>,
-    /// What counted instructions do; nothing else looks at it.
+    /// The counts of counted instructions, which are not used otherwise.
     pub(in crate::engine) profile: Option<Box<Profile>>,
-    /// The order that scheduled instructions run in; nothing else looks at it.
+    /// The order of scheduled instructions, which is not used otherwise.
     pub(in crate::engine) order: Option<Box<Order>>,
 }
 
@@ -171,12 +172,12 @@ impl<'e> Lanes<'e> {
         }
     }
 
-    /// Points the lanes at the same block again: a `&mut` to what has it ends what was lent before.
+    /// Points the lanes at the same block again: a `&mut` to its owner has invalidated the earlier pointer.
     pub(crate) fn enter_block_again(&mut self, block: &Block) {
         self.block = block;
     }
 
-    /// Remembers what a memory instruction hit.
+    /// Caches the region of a memory instruction's access.
     pub(crate) fn remember(&mut self, site: u32, region: Region) {
         if let Some(cached) = self.sites.get_mut(site as usize) {
             *cached = region;
@@ -186,19 +187,19 @@ impl<'e> Lanes<'e> {
         }
     }
 
-    /// Which time it is that the lanes are pointed at a frame: until the next one instructions follow each other as in the text.
+    /// The number of the current turn: within a turn, instructions run in the order of the text.
     #[inline(always)]
     pub(crate) fn turn(&self) -> u64 {
         self.turn
     }
 
-    /// The shape of that number.
+    /// The shape with that number.
     #[inline(always)]
     pub(crate) fn shape(&self, number: u32) -> Shape {
         self.shapes.get(number as usize).copied().unwrap_or(Shape::NONE)
     }
 
-    /// Remembers the shape of that number.
+    /// Records the shape with that number.
     #[inline(always)]
     pub(crate) fn remember_shape(&mut self, number: u32, shape: Shape) {
         if let Some(known) = self.shapes.get_mut(number as usize) {
@@ -212,7 +213,7 @@ impl<'e> Lanes<'e> {
     }
 
     /// Points the lanes at a frame of that warp. `local_base` is where its local variables start, counted from the
-    /// first local byte, and `dynamic` how many bytes it has besides them.
+    /// first local byte, and `dynamic` is the number of bytes that it has in addition.
     pub(crate) fn enter(
         &mut self,
         code: &'e Code,
@@ -220,7 +221,7 @@ impl<'e> Lanes<'e> {
         predicates: &mut [u32],
         (local_base, dynamic): (u32, u32),
     ) {
-        // The decoder counts from the first register, behind the constants.
+        // The decoder counts from the first register, which follows the constants.
         self.regs = rows.as_mut_ptr().wrapping_add(code.constants.len());
         self.predicates = predicates.as_mut_ptr();
         self.turn += 1;
@@ -229,7 +230,7 @@ impl<'e> Lanes<'e> {
         self.local_top = LOCAL_START + local_base + code.local_bytes + dynamic;
     }
 
-    /// Local address behind those of the running frame's variables that it declares: there its stack begins.
+    /// Local address after the running frame's declared variables, where its stack begins.
     pub(crate) fn stack_base(&self) -> u32 {
         LOCAL_START + self.local_base + self.code.map_or(0, |code| code.local_bytes)
     }
@@ -242,15 +243,15 @@ impl<'e> Lanes<'e> {
             .unwrap_or_default()
     }
 
-    /// What is known of a counted instruction of the entered code: which of the kernel's functions that is, its index there, and what
-    /// the decoder noted.
+    /// The information about a counted instruction of the entered code: the index of its function, its index there, and the decoder's
+    /// notes.
     pub(in crate::engine) fn profiled(&self, inst: &Inst) -> Option<(usize, usize, &'e Profiled)> {
         let code = self.code?;
         let at = (std::ptr::from_ref(inst).addr() - code.insts.as_ptr().addr()) / size_of::<Inst>();
         Some((code.number, at, self.env.kernel.profiled.get(code.number)?.get(at)?))
     }
 
-    /// What is known of a scheduled instruction of the entered code, and its index there.
+    /// The information about a scheduled instruction of the entered code, and its index there.
     pub(in crate::engine) fn scheduled(&self, inst: &Inst) -> Option<(u32, &'e Scheduled)> {
         let code = self.code?;
         let at = (std::ptr::from_ref(inst).addr() - code.insts.as_ptr().addr()) / size_of::<Inst>();
@@ -278,7 +279,7 @@ impl<'e> Lanes<'e> {
     pub(crate) fn set_mask(&mut self, mask: u32) {
         self.mask = mask;
         self.halves = halves(mask);
-        // Counting takes long without an instruction for it, which not all CPUs have.
+        // Counting bits is slow without a CPU instruction for it, which not all CPUs have.
         self.live = if mask == !0 { 32 } else { mask.count_ones() };
         self.few = self.live <= FEW;
     }
@@ -295,7 +296,7 @@ impl<'e> Lanes<'e> {
         self.halves
     }
 
-    /// Whether lanes are better run one by one.
+    /// Whether running lanes one by one is faster.
     #[inline(always)]
     pub(crate) fn few(&self) -> bool {
         self.few
@@ -307,8 +308,8 @@ impl<'e> Lanes<'e> {
     /// 1. `slot` is a row operand of an instruction of the entered code.
     #[inline(always)]
     pub(crate) unsafe fn row(&self, slot: Slot) -> *mut Row {
-        // SAFETY: the decoder made the offset for this frame, of whose rows one lies there, a constant where it is negative: the caller's
-        // duty 1.
+        // SAFETY: by the caller's duty 1 the decoder made the offset for this frame, so one of its rows lies there, or a constant if it
+        // is negative.
         unsafe { self.regs.byte_offset(slot.0 as i32 as isize) }
     }
 
@@ -318,7 +319,8 @@ impl<'e> Lanes<'e> {
     /// 1. `slot` is a predicate operand of an instruction of the entered code.
     #[inline(always)]
     pub(crate) unsafe fn predicate(&self, slot: Slot) -> *mut u32 {
-        // SAFETY: the decoder made the index for this frame, whose predicates `enter` pointed this at: the caller's duty 1.
+        // SAFETY: by the caller's duty 1 the decoder made the index for this frame, to whose predicates `enter` has set the
+        // pointer.
         unsafe { self.predicates.add(slot.0 as usize) }
     }
 
@@ -328,8 +330,8 @@ impl<'e> Lanes<'e> {
     /// 1. `guard` is the guard of an instruction of the entered code.
     #[inline(always)]
     pub(crate) unsafe fn passing(&self, guard: u32) -> u32 {
-        // SAFETY: below its top bit the index is one that the decoder made for this frame, whose predicates `enter` pointed this at: the caller's
-        // duty 1.
+        // SAFETY: by the caller's duty 1 the bits below the top one are an index that the decoder made for this frame, to whose predicates
+        // `enter` has set the pointer.
         let bits = unsafe { *self.predicates.add((guard & !Slot::CONSTANT) as usize) };
         bits ^ ((guard as i32 >> 31) as u32)
     }
@@ -337,23 +339,24 @@ impl<'e> Lanes<'e> {
     /// The running block.
     #[inline(always)]
     pub(crate) fn block(&self) -> &Block {
-        // SAFETY: the field's doc: the scheduler entered the running block before its instructions, and lends it, to be
-        // read, for their turn.
+        // SAFETY: the field's documentation: the scheduler entered the running block before its instructions run, and
+        // it is borrowed for reading during their turn.
         unsafe { &*self.block }
     }
 
     /// The running warp.
     #[inline(always)]
     pub(crate) fn warp(&self) -> &WarpState {
-        // SAFETY: the field's doc: the scheduler entered the running warp before its instructions, and touches it only between two.
+        // SAFETY: the field's documentation: the scheduler entered the running warp before its instructions run, and accesses it
+        // only between two instructions.
         unsafe { &*self.warp }
     }
 
     /// The running warp's local memory.
     #[inline(always)]
     pub(crate) fn local(&mut self) -> &mut Vec<u32> {
-        // SAFETY: the running warp, as in `warp`; references to it are made through the lanes alone while an instruction runs, and `&mut self`
-        // keeps others from being made.
+        // SAFETY: the running warp, as in `warp`; while an instruction runs, references to it are created only through the lanes, and `&mut
+        // self` prevents others.
         unsafe { &mut (*self.warp).local }
     }
 

@@ -1,8 +1,8 @@
 //! `ld`.
 //!
-//! There are four ways: the halves of a full warp, or groups of eight lanes with what is live of them, each at one address or at addresses in a row; all lanes in one region,
-//! checked together and then loaded one after the other without a branch; and lane by lane, where faults are found. In
-//! local memory, where the words of the lanes lie side by side, lanes with one address copy rows.
+//! There are four ways: the halves of a full warp, or groups of eight lanes of which some are live, each at one address or at consecutive
+//! addresses; all lanes in one region, checked together and then loaded one after the other without a branch; and lane by lane, which
+//! detects faults. In local memory, where the words of the lanes are adjacent, lanes with the same address copy rows.
 #![allow(unsafe_code)]
 // Relies on: operands as in `lanes`; pointers come from `runs`, `together` and `effective_address`, which checked
 // bounds and alignment for the whole vector access.
@@ -23,7 +23,7 @@ use super::width::{
 };
 use crate::memory::access::{Word, copy_eight, load_eight};
 
-/// What the macro `pair` makes for a number of so many bytes, signed or not, in a register of a class.
+/// Applies the macro `pair` to a number of that many bytes, signed or not, in a register of a class.
 macro_rules! by_width {
     ($number:expr, $pair:ident) => {
         match $number {
@@ -59,7 +59,7 @@ pub(crate) fn load(bytes: usize, signed: bool, class: Class, access: Access) -> 
     by_width!((bytes, signed, class), pair)
 }
 
-/// The load of an aligned number whose bytes may not be there: it is zero then.
+/// The load of an aligned number, which is zero if there is no memory.
 pub(crate) fn load_if_present(bytes: usize, signed: bool, class: Class) -> Option<ExecPair> {
     macro_rules! pair {
         ($name:ident) => {
@@ -79,7 +79,8 @@ pub(crate) fn load_uniform(bytes: usize, signed: bool, class: Class) -> Option<E
     by_width!((bytes, signed, class), pair)
 }
 
-/// The load of one number that is nothing else: a full warp in the region that it hit last, or as all others.
+/// The load of one number without special properties: takes the fast way for a full warp in the region of its last
+/// access, and the general way otherwise.
 ///
 /// # Safety
 /// 1. The duties of [`Exec`].
@@ -89,7 +90,7 @@ unsafe fn quick_load<L: Width, A: Eight>(lanes: &mut Lanes<'_>, inst: &Inst) -> 
     let bytes = L::Memory::BYTES;
     // SAFETY: the decoder made operand 0 the destination and operand 1 the address (duty 2 of `Exec`), of the width of
     // `A` (duty 2), rows of 32 lanes, of which each half takes sixteen; `halves_again` found each half to be a run; the
-    // CPU is one for this function (duty 1 of `Exec`), and `fast_load` asks for the duties of `Exec` alone.
+    // CPU supports this function (duty 1 of `Exec`), and `fast_load` requires only the duties of `Exec`.
     unsafe {
         if lanes.mask() == !0
             && let Some(halves) = halves_again::<A>(lanes, inst, inst.ops[1], bytes as u64)
@@ -111,12 +112,12 @@ unsafe fn quick_load<L: Width, A: Eight>(lanes: &mut Lanes<'_>, inst: &Inst) -> 
 #[inline(never)]
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
 pub(super) unsafe fn fast_load<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
-    // SAFETY: `Exec`'s duties 1 and 2, which the body has: this is called for a CPU with these features.
+    // SAFETY: the duties of the body are `Exec`'s duties 1 and 2: this is called on a CPU with these features.
     unsafe { load_body::<L, true>(lanes, inst) }
 }
 
 unsafe fn plain_load<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
-    // SAFETY: `Exec`'s duty 2 is the body's; without vectors it asks for no features of the CPU.
+    // SAFETY: `Exec`'s duty 2 is that of the body; without vectors it requires no CPU features.
     unsafe { load_body::<L, false>(lanes, inst) }
 }
 
@@ -130,8 +131,8 @@ unsafe fn load_body<L: Width, const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: &
     let bytes = elements * size;
     lanes.polls += u32::from(access.polls());
     // SAFETY: the decoder made the last operand the address, and those before it the elements' destinations (duty 2 of
-    // `Exec`), rows of 32 lanes, of which each half takes sixteen; `halves` found each half to be a run, of whose
-    // accesses each element is a part; of the x86 CPUs only those with AVX2 and FMA come here with `VECTOR` (duty 1 of
+    // `Exec`), rows of 32 lanes, of which each half takes sixteen; `halves` found each half to be a run, and each
+    // element is a part of its accesses; x86 CPUs get here with `VECTOR` only if they have AVX2 and FMA (duty 1 of
     // `Exec`).
     let done = unsafe {
         if VECTOR
@@ -182,8 +183,7 @@ unsafe fn load_apart<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, b
     let local = access.may_be_local() && unsafe { is_local(lanes, inst, slot) };
     // SAFETY: the operands are those of the caller's duty 1, rows of 32 lanes: four groups of eight. `runs` found each
     // group to be a run, and `together` every live lane's whole access, of which each element is a part, to be as
-    // `EffectiveAddress::Host` says; of the x86 CPUs only those with AVX2 and FMA come here (duty 2); lanes are below
-    // 32.
+    // `EffectiveAddress::Host` says; x86 CPUs get here only if they have AVX2 and FMA (duty 2); lanes are below 32.
     unsafe {
         if !local && let Some(runs) = runs(lanes, inst, slot, bytes as u64) {
             for element in 0..access.elements() {
@@ -216,7 +216,7 @@ unsafe fn load_apart<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, b
 /// The lanes of one half, `stride` bytes apart or all at one address.
 ///
 /// # Safety
-/// 1. The half was checked for its access, and what is loaded at `host` lies inside that.
+/// 1. The half was checked for its access, and the load at `host` lies inside that.
 /// 2. `row` is sixteen lanes of a row of the frame.
 /// 3. The CPU, if it is an x86, has AVX2.
 #[inline(always)]
@@ -226,9 +226,10 @@ pub(super) unsafe fn load_half<L: Width>(
     stride: usize,
     row: *mut L::Register,
 ) {
-    // SAFETY: sixteen accesses, `stride` bytes apart or all one, are what the check covered (duty 1): aligned, valid,
-    // and used by others as `EffectiveAddress::Host` says. Lanes are below 16 (duty 2); the row is of the frame, which
-    // is no memory of kernels, so that the two do not overlap. The vectors are AVX2's (duty 3).
+    // SAFETY: the check covered sixteen accesses, `stride` bytes apart or all at one address (duty 1): they are
+    // aligned, valid, and used by others as `EffectiveAddress::Host` says. Lanes are below 16 (duty 2); the row
+    // belongs to the frame, which is not memory of kernels, so the two do not overlap. The vectors are those of AVX2
+    // (duty 3).
     unsafe {
         if uniform {
             let value = L::extend(L::Memory::load(host));
@@ -251,19 +252,19 @@ pub(super) unsafe fn load_half<L: Width>(
     }
 }
 
-/// The live lanes of one run: `offset` bytes into what each accesses, `stride` bytes apart.
+/// Loads for the live lanes of one run, at `offset` bytes into the access of each, `stride` bytes apart.
 ///
 /// # Safety
-/// 1. The run was checked for its access, and what is loaded at `offset` lies inside that.
+/// 1. The run was checked for its access, and the load at `offset` lies inside that.
 /// 2. `row` is eight lanes of a row of the frame.
 /// 3. The CPU, if it is an x86, has AVX2.
 #[inline(always)]
 unsafe fn load_run<L: Width>(run: Run, offset: usize, stride: usize, row: *mut L::Register) {
     let host = run.host.wrapping_add(offset);
-    // SAFETY: the accesses of live lanes, `stride` bytes apart or all one, are what the check covered, of which this
-    // takes the bytes from `offset` on (duty 1): aligned, valid, and used by others as `EffectiveAddress::Host` says.
-    // Lanes are below 8 (duty 2); the row is of the frame, no memory of kernels: they do not overlap. The vectors are
-    // AVX2's (duty 3).
+    // SAFETY: the check covered the accesses of live lanes, `stride` bytes apart or all at one address, of which this
+    // uses the bytes from `offset` on (duty 1): they are aligned, valid, and used by others as
+    // `EffectiveAddress::Host` says. Lanes are below 8 (duty 2); the row belongs to the frame, which is not memory of
+    // kernels, so they do not overlap. The vectors are those of AVX2 (duty 3).
     unsafe {
         if run.uniform && run.live == !0 {
             let value = L::extend(L::Memory::load(host));
@@ -300,12 +301,12 @@ unsafe fn load_uniform_local<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot:
         let mut rows = L::Register::empty();
         let start = local_index(at, 0);
         let local = lanes.local();
-        // One row of words, or two for a number of 64 bits; what lies outside is not allocated and reads as zero.
+        // One row of words, or two for a number of 64 bits; words outside are not allocated and read as zero.
         let low =
             local.get(start..start + 32).and_then(|row| row.first_chunk::<32>()).copied().unwrap_or([0; 32]);
         if size == 4 && L::AS_IS {
-            // SAFETY: 1: the element's operand is a destination of the class of `L::Register`, the caller's duty 1,
-            // which `AS_IS` and a size of 4 say is a word.
+            // SAFETY: 1: by the caller's duty 1 the element's operand is a destination of the class of `L::Register`,
+            // which is a word because of `AS_IS` and the size of 4.
             unsafe { <u32 as Dest>::commit(lanes, &inst.ops[element..], &low) };
             continue;
         }
@@ -341,8 +342,8 @@ unsafe fn load_each<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, by
         for element in 0..Access(inst.aux).elements() {
             let value = match place {
                 EffectiveAddress::Host { pointer, .. } => {
-                    // SAFETY: 1, 2: the element is a part of the access, all of which is as `EffectiveAddress::Host`
-                    // says, and whose alignment is a multiple of the element's.
+                    // SAFETY: 1, 2: the element is a part of the access, which is entirely as
+                    // `EffectiveAddress::Host` says, and whose alignment is a multiple of the element's.
                     let stored = unsafe { L::Memory::load(pointer.add(element * size)) };
                     L::extend(stored)
                 }
@@ -385,7 +386,7 @@ unsafe fn if_present<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
 
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
 unsafe fn fast_uniform<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
-    // SAFETY: `Exec`'s duties, which are all that it asks for.
+    // SAFETY: it requires only `Exec`'s duties.
     unsafe { uniform::<L>(lanes, inst) }
 }
 
@@ -398,8 +399,8 @@ unsafe fn uniform<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let address = unsafe { address(lanes, inst, inst.ops[1], lane) };
     let pointer = match lanes.sites.get(inst.site as usize) {
         Some(known) if known.contains(address, bytes) && address.is_multiple_of(bytes) => {
-            // SAFETY: `contains` found the offset inside the region's bytes, which are one allocation, there while the
-            // instruction runs.
+            // SAFETY: `contains` found the offset inside the region's bytes, which are one allocation that is live
+            // while the instruction runs.
             unsafe { known.host.add((address - known.base) as usize) }
         }
         _ => match effective_address(lanes, inst, lane, address, bytes) {
@@ -407,7 +408,7 @@ unsafe fn uniform<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
             _ => return Step::Fault,
         },
     };
-    // SAFETY: 1, 2: either way the access was found to lie, aligned, inside a region, whose bytes are as
+    // SAFETY: 1, 2: in both cases the access was found to be aligned and inside a region, whose bytes are as
     // `EffectiveAddress::Host` says.
     let value = L::extend(unsafe { L::Memory::load(pointer) });
     let mut rows = L::Register::empty();

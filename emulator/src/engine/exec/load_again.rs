@@ -1,8 +1,8 @@
-//! Loads of one basic block that have one address register and different offsets, as unrolled loops have them. The first of them *leads*: it
-//! checks the addresses of all lanes and remembers their shape. Those that *follow* only look whether their offsets lie inside it.
+//! Loads of one basic block with the same address register and different offsets, as in unrolled loops. The first *leads*: it checks the
+//! addresses of all lanes and records their shape. Those that *follow* only check whether their offsets lie inside it.
 #![allow(unsafe_code)]
-// Relies on: operands as in `lanes`; the shape that a load remembers is that of addresses that it checked, in a region that is there until
-// the lanes are pointed at another frame.
+// Relies on: operands as in `lanes`; the shape that a load records is that of addresses that it checked, in a region that stays valid
+// until the lanes are pointed at another frame.
 
 use super::super::code::{Exec, Inst, Step};
 use super::lanes::{Lanes, Shape};
@@ -14,18 +14,19 @@ use super::width::{Wide64, Width, Word32};
 use crate::memory::access::Word;
 use crate::vectors;
 
-/// The two ways to run a load whose address register other loads of the block have.
+/// The two ways to run a load whose address register is also that of other loads of the block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Again {
-    /// What runs the first of them.
+    /// The function for the first of them.
     pub(crate) lead: Exec,
-    /// What runs the others: their offsets are multiples of `bytes` from that of the first, and they have the same [`Access`].
+    /// The function for the others: their offsets differ from that of the first by multiples of `bytes`, and they have the
+    /// same [`Access`].
     pub(crate) follow: Exec,
     /// Bytes of the number.
     pub(crate) bytes: u64,
 }
 
-/// The ways for numbers of `bytes` bytes in registers of that class; `None` where the CPU or the access is not one for them.
+/// The ways for numbers of `bytes` bytes in registers of that class; `None` if the CPU or the access does not support them.
 pub(crate) fn again(bytes: usize, class: Class, access: Access) -> Option<Again> {
     if !vectors::available() || !access.is_simple() {
         return None;
@@ -40,7 +41,8 @@ pub(crate) fn again(bytes: usize, class: Class, access: Access) -> Option<Again>
     Some(Again { lead, follow, bytes: bytes as u64 })
 }
 
-/// The first load: a full warp in the region that it hit last, or as all others.
+/// The first load: takes the fast way for a full warp in the region of its last access, and the general way
+/// otherwise.
 ///
 /// # Safety
 /// 1. The duties of [`Exec`].
@@ -49,8 +51,8 @@ pub(crate) fn again(bytes: usize, class: Class, access: Access) -> Option<Again>
 unsafe fn lead_load<L: Width, A: Eight>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let bytes = L::Memory::BYTES;
     // SAFETY: the decoder made operand 0 the destination and operand 1 the address (duty 2 of `Exec`), of the width of `A` (duty 2), rows of
-    // 32 lanes, of which each half takes sixteen; `halves_again` found each half to be a run, with so many bytes of the region below it; the
-    // CPU is one for this function (duty 1 of `Exec`), and `fast_load` asks for the duties of `Exec` alone.
+    // 32 lanes, of which each half takes sixteen; `halves_again` found each half to be a run, with that many bytes of the region below it;
+    // the CPU supports this function (duty 1 of `Exec`), and `fast_load` requires only the duties of `Exec`.
     unsafe {
         if lanes.mask() == !0
             && let Some(halves) = halves_again::<A>(lanes, inst, inst.ops[1], bytes as u64)
@@ -77,7 +79,7 @@ unsafe fn lead_load<L: Width, A: Eight>(lanes: &mut Lanes<'_>, inst: &Inst) -> S
     }
 }
 
-/// A load behind that, in the same block: of the same lanes.
+/// A later load in the same block, for the same lanes.
 ///
 /// # Safety
 /// 1. The duties of [`Exec`].
@@ -86,10 +88,11 @@ unsafe fn follow_load<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let bytes = L::Memory::BYTES;
     let shape = lanes.shape(inst.shape);
     let ahead = inst.imm.wrapping_sub(shape.lowest);
-    // SAFETY: the decoder made operand 0 the destination (duty 2 of `Exec`), a row of 32 lanes, of which each half takes sixteen. The shape is of
-    // this turn: since then the lanes have been on this frame, and what the region describes is there. Up to `room` bytes ahead of `hosts`
-    // all of each half lies inside it, aligned, as the decoder lets follow (duty 2) what is a multiple of its size away from what was
-    // found to be so; the CPU is one for this function (duty 1), and `fast_load` asks for the duties of `Exec` alone.
+    // SAFETY: the decoder made operand 0 the destination (duty 2 of `Exec`), a row of 32 lanes, of which each half takes sixteen. The shape
+    // is that of this turn: since it was recorded, the lanes have been on this frame, so the memory of the region is still valid. Up to
+    // `room` bytes after `hosts`, each half lies entirely inside the region. It is aligned, because the decoder only lets loads follow
+    // whose distance from the checked one is a multiple of their size (duty 2). The CPU supports this function (duty 1), and `fast_load`
+    // requires only the duties of `Exec`.
     unsafe {
         if shape.turn != lanes.turn() || ahead > shape.room {
             return fast_load::<L>(lanes, inst);

@@ -1,10 +1,11 @@
 //! `mbarrier`: barriers that are numbers in shared memory (PTX ISA, "mbarrier").
 //!
-//! The ISA leaves the 64 bits open. Here: bits 19..0 arrivals that the current phase waits for, 39..20 arrivals of the
-//! phases to come, 60..40 bytes of transactions that are expected (signed), 63 the parity of the current phase.
+//! The ISA does not specify the layout of the 64 bits. Here: bits 19..0 are the pending arrivals of the current phase,
+//! 39..20 the arrivals of later phases, 60..40 the expected transaction bytes (signed), 63 the parity of the current
+//! phase.
 #![allow(unsafe_code)]
 // Relies on: operands as in `lanes`; pointers come from `effective_address`, which checked bounds and alignment, and
-// lie in shared memory, which only this host thread touches.
+// point to shared memory, which only this host thread accesses.
 
 use cuda_ptx::Space;
 
@@ -19,7 +20,7 @@ use crate::memory::access::Word;
 const MOST: u64 = (1 << 20) - 1;
 const PARITY: u64 = 1 << 63;
 
-/// What is done to a barrier.
+/// An operation on a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// `init`: the value is the number of arrivals.
@@ -56,7 +57,8 @@ pub(crate) fn change(action: Action) -> Exec {
 
 /// `test_wait`, `try_wait` with a state: whether its phase is over. Operands: the predicate, the address, the state.
 pub(crate) const WAIT_STATE: Exec = |lanes, inst| {
-    // SAFETY: the decoder made operand 2 wide, the state (duty 2 of `Exec`); `waited` asks for live lanes, below 32.
+    // SAFETY: the decoder made operand 2 wide, the state (duty 2 of `Exec`); `waited` passes live lanes, which are
+    // below 32.
     waited(lanes, inst, |lanes, lane| unsafe {
         <u64 as Source>::get(<u64 as Source>::place(lanes, inst.ops[2]), lane) & PARITY != 0
     })
@@ -65,7 +67,8 @@ pub(crate) const WAIT_STATE: Exec = |lanes, inst| {
 /// `test_wait.parity`, `try_wait.parity`: whether the phase of that parity is over. Operands: the predicate, the
 /// address, the parity.
 pub(crate) const WAIT_PARITY: Exec = |lanes, inst| {
-    // SAFETY: the decoder made operand 2 a word, the parity (duty 2 of `Exec`); `waited` asks for live lanes, below 32.
+    // SAFETY: the decoder made operand 2 a word, the parity (duty 2 of `Exec`); `waited` passes live lanes, which are
+    // below 32.
     waited(lanes, inst, |lanes, lane| unsafe {
         <u32 as Source>::get(<u32 as Source>::place(lanes, inst.ops[2]), lane) & 1 != 0
     })
@@ -114,10 +117,10 @@ pub(super) fn complete(lanes: &mut Lanes<'_>, lane: usize, address: u64, bytes: 
     Some(())
 }
 
-/// Does that to the barrier at a place; the error says what is wrong with it.
+/// Applies the operation to the barrier at an address; the error says what is wrong with it.
 ///
 /// # Safety
-/// 1. There are 8 aligned bytes as [`EffectiveAddress::Host`] says.
+/// 1. The pointer is to 8 aligned bytes that are as [`EffectiveAddress::Host`] says.
 pub(in crate::engine) unsafe fn change_at(
     pointer: *mut u8,
     action: Action,
@@ -128,10 +131,10 @@ pub(in crate::engine) unsafe fn change_at(
     Ok(())
 }
 
-/// The parity of the current phase of the barrier at a place.
+/// The parity of the current phase of the barrier at an address.
 ///
 /// # Safety
-/// 1. There are 8 aligned bytes as [`EffectiveAddress::Host`] says.
+/// 1. The pointer is to 8 aligned bytes that are as [`EffectiveAddress::Host`] says.
 pub(in crate::engine) unsafe fn parity(pointer: *mut u8) -> bool {
     // SAFETY: 1, 2: the caller's duty 1.
     unsafe { u64::load(pointer) & PARITY != 0 }
@@ -140,8 +143,8 @@ pub(in crate::engine) unsafe fn parity(pointer: *mut u8) -> bool {
 fn changed(lanes: &mut Lanes<'_>, inst: &Inst, action: Action) -> Step {
     for lane in live(lanes) {
         let Some(pointer) = barrier(lanes, inst, lane) else { return Step::Fault };
-        // SAFETY: `barrier` gives 8 bytes that are as `EffectiveAddress::Host` says; the decoder made operand 2 a word, the count (duty 2 of
-        // `Exec`); live lanes are below 32.
+        // SAFETY: `barrier` returns 8 bytes that are as `EffectiveAddress::Host` says; the decoder made operand 2 a word, the count (duty 2
+        // of `Exec`); live lanes are below 32.
         let (before, value) = unsafe {
             (u64::load(pointer), <u32 as Source>::get(<u32 as Source>::place(lanes, inst.ops[2]), lane))
         };
@@ -165,7 +168,7 @@ fn waited(lanes: &mut Lanes<'_>, inst: &Inst, parity: impl Fn(&Lanes<'_>, usize)
     lanes.polls += 1;
     for lane in live(lanes) {
         let Some(pointer) = barrier(lanes, inst, lane) else { return Step::Fault };
-        // SAFETY: 1, 2: `barrier` gives 8 bytes that are as `EffectiveAddress::Host` says.
+        // SAFETY: 1, 2: `barrier` returns 8 bytes that are as `EffectiveAddress::Host` says.
         let current = unsafe { u64::load(pointer) } & PARITY != 0;
         let over = current != parity(lanes, lane);
         // SAFETY: 1: the decoder made operand 0 the destination, a predicate (duty 2 of `Exec`); 2: live lanes are below 32.

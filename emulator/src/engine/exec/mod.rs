@@ -1,4 +1,4 @@
-//! What instructions do when they run.
+//! The execution of instructions.
 
 pub(crate) mod address;
 pub(crate) mod alu;

@@ -1,9 +1,8 @@
 //! How operands are read from and results written to a frame.
 #![allow(unsafe_code)]
-// Relies on: operands come from the decoder, which only makes offsets inside the frame and pool that the code declares,
-// and gives every instruction operands of the classes that it asks for.
-// One thread runs a warp. Results are written when references into the frame are not used any more: sources are read as values, or as
-// rows by functions that write after that.
+// Relies on: operands come from the decoder, which only creates offsets inside the frame and pool that the code declares, and gives
+// every instruction operands of the classes that it requires. One thread runs a warp. Results are written when references into the
+// frame are no longer used: sources are read as values, or as rows by functions that write after reading.
 
 use super::super::code::Slot;
 use super::lanes::Lanes;
@@ -13,7 +12,7 @@ use super::vector::{another, signs};
 pub(crate) trait Source: Copy {
     /// Register class.
     const CLASS: Class;
-    /// Where the lanes are.
+    /// The location of an operand's lanes.
     type Place: Copy;
 
     /// The operand's place.
@@ -25,14 +24,14 @@ pub(crate) trait Source: Copy {
     /// The value of lane `lane` (below 32).
     ///
     /// # Safety
-    /// 1. `place` comes from [`Self::place`], and the frame that was entered then still is, as it is until an instruction returns.
+    /// 1. `place` comes from [`Self::place`], and the same frame is still entered, as it is until an instruction returns.
     /// 2. `lane` is below 32.
     unsafe fn get(place: Self::Place, lane: usize) -> Self;
 }
 
 /// A value that an instruction can produce.
 pub(crate) trait Dest: Copy {
-    /// Register classes of the operands it goes to.
+    /// Register classes of the operands to which it is written.
     const CLASSES: &'static [Class];
     /// All lanes of a result.
     type Rows;
@@ -50,7 +49,7 @@ pub(crate) trait Dest: Copy {
     ///    that none is a constant.
     unsafe fn commit(lanes: &Lanes<'_>, slots: &[Slot], rows: &Self::Rows);
 
-    /// All lanes of a result, as vector code makes them.
+    /// All lanes of a result, in the form that vector code produces.
     type Vector;
 
     /// Room for a result.
@@ -78,7 +77,7 @@ pub(crate) trait Dest: Copy {
 /// Register classes: what a virtual register needs in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Class {
-    /// A row: registers of 8, 16 and 32 bits. What lies above the bits of a short one means nothing.
+    /// A row: registers of 8, 16 and 32 bits. The bits above those of a short register are meaningless.
     Word,
     /// Two rows: registers of 64 bits.
     Wide,
@@ -102,8 +101,8 @@ macro_rules! register {
 
             #[inline(always)]
             unsafe fn get(place: *const $raw, lane: usize) -> $value {
-                // SAFETY: `place` gave a row of this class, aligned, in a frame or pool that is there still (the
-                // caller's duty 1), of which `lane` is one of 32 (duty 2); no `&mut` into the frame is alive.
+                // SAFETY: `place` returned an aligned row of this class in a frame or pool that is still valid (the
+                // caller's duty 1), and `lane` is one of its 32 (duty 2); no `&mut` into the frame is alive.
                 unsafe { *place.add(lane) as $value }
             }
         }
@@ -124,8 +123,8 @@ macro_rules! register {
 
             #[inline(always)]
             unsafe fn commit(lanes: &Lanes<'_>, slots: &[Slot], rows: &[$raw; 32]) {
-                // SAFETY: a row of this class in the frame, the caller's duty 1, aligned as rows are; `rows` is none of the frame, and no other reference
-                // into it is alive, as is said at the head.
+                // SAFETY: a row of this class in the frame, the caller's duty 1, aligned as rows are; `rows` is not in the frame, and no
+                // other reference into the frame is alive (the head of this file).
                 let target = unsafe { &mut *lanes.row(slots[0]).cast::<[$raw; 32]>() };
                 if lanes.mask() == !0 {
                     *target = *rows;
@@ -170,7 +169,7 @@ impl Source for bool {
 
     #[inline(always)]
     unsafe fn place(lanes: &Lanes<'_>, slot: Slot) -> u32 {
-        // SAFETY: `CLASS` says predicate: the caller's duty 1. No `&mut` into the frame is alive.
+        // SAFETY: `CLASS` is that of predicates: the caller's duty 1. No `&mut` into the frame is alive.
         unsafe { *lanes.predicate(slot) }
     }
 
@@ -196,12 +195,13 @@ impl Dest for bool {
 
     #[inline(always)]
     unsafe fn commit(lanes: &Lanes<'_>, slots: &[Slot], rows: &u32) {
-        // SAFETY: the slot is a predicate of the frame: the caller's duty 1. No other reference into the frame is alive, as is said at the head.
+        // SAFETY: the slot is a predicate of the frame: the caller's duty 1. No other reference into the frame is alive (the head of this
+        // file).
         let target = unsafe { &mut *lanes.predicate(slots[0]) };
         *target = *target & !lanes.mask() | *rows & lanes.mask();
     }
 
-    /// All bits of those that hold.
+    /// All bits set for lanes that are true.
     type Vector = [u32; 32];
 
     #[inline(always)]
@@ -222,7 +222,8 @@ impl Dest for bool {
 
     #[inline(always)]
     unsafe fn set(lanes: &Lanes<'_>, slots: &[Slot], lane: usize, value: bool) {
-        // SAFETY: the slot is a predicate of the frame: the caller's duty 1. No other reference into the frame is alive, as is said at the head.
+        // SAFETY: the slot is a predicate of the frame: the caller's duty 1. No other reference into the frame is alive (the head of this
+        // file).
         let target = unsafe { &mut *lanes.predicate(slots[0]) };
         *target = *target & !(1 << lane) | (value as u32) << lane;
     }
@@ -292,7 +293,7 @@ pub(crate) fn blend<T: Element>(target: &mut [T; 32], rows: &[T; 32], mask: [u32
     for lane in 0..32 {
         after[lane] = T::choose(mask[lane / 16] & 1 << (lane % 16) != 0, rows[lane], before[lane]);
     }
-    // SAFETY: the address is that of the target, which is lent for writing, and whose bytes were read before.
+    // SAFETY: the address is that of the target, which is mutably borrowed, and whose bytes were read before.
     unsafe { *another(target) = after };
 }
 

@@ -1,4 +1,4 @@
-//! What bulk reductions do to each number in memory.
+//! The operations of bulk reductions on numbers in memory.
 #![allow(unsafe_code)]
 // Relies on: the caller's pointers.
 
@@ -21,7 +21,7 @@ macro_rules! names {
         impl $kind {
             const ALL: &[($kind, &str)] = &[$(($kind::$name, $text)),*];
 
-            /// The one of that modifier.
+            /// The operation with that modifier.
             pub(crate) fn from_name(name: &str) -> Option<$kind> {
                 $kind::ALL.iter().find(|known| known.1 == name).map(|known| known.0)
             }
@@ -30,7 +30,7 @@ macro_rules! names {
 }
 
 names! {
-    /// What is done to numbers.
+    /// An operation on numbers.
     Operation: And "and", Or "or", Xor "xor", Add "add", Inc "inc", Dec "dec", Min "min", Max "max",
 }
 
@@ -41,7 +41,7 @@ names! {
 }
 
 impl Operation {
-    /// The one with that number.
+    /// The operation with that index.
     pub(super) fn new(number: u32) -> Option<Operation> {
         Operation::ALL.get(number as usize).map(|known| known.0)
     }
@@ -60,7 +60,7 @@ macro_rules! kinds {
         impl Reduce {
             const ALL: &[Reduce] = &[$(Reduce::$name),*];
 
-            /// The one that does that to numbers of that type, if there is one.
+            /// The reduction for that operation on numbers of that type, if it exists.
             pub(crate) fn of(operation: Operation, number: Number) -> Option<Reduce> {
                 match (operation, number) {
                     $((Operation::$operation, Number::$ty) => Some(Reduce::$name),)*
@@ -80,7 +80,7 @@ macro_rules! kinds {
                     let each = <$number as Word>::BYTES;
                     for (at, bytes) in numbers.chunks_exact(each).enumerate() {
                         let $new = <$number>::from_le_bytes(std::array::from_fn(|at| bytes[at]));
-                        // SAFETY: 1, 2: a number of `numbers`, whose place is as the caller's duties 1 and 2 say of all.
+                        // SAFETY: 1, 2: one of `numbers` numbers, for all of which the caller's duties 1 and 2 hold.
                         unsafe { update::<$number>(target.add(at * each), false, |$old| $result) };
                     }
                 })*
@@ -121,7 +121,7 @@ kinds! {
 }
 
 impl Reduce {
-    /// The one with that number.
+    /// The operation with that index.
     pub(crate) fn new(number: u32) -> Option<Reduce> {
         Reduce::ALL.get(number as usize).copied()
     }

@@ -40,7 +40,8 @@ pub(crate) fn store(bytes: usize, class: Class, access: Access) -> Option<ExecPa
     })
 }
 
-/// The store of one number that is nothing else: a full warp in the region that it hit last, or as all others.
+/// The store of one number without special properties: takes the fast way for a full warp in the region of its last
+/// access, and the general way otherwise.
 ///
 /// # Safety
 /// 1. The duties of [`Exec`].
@@ -50,7 +51,7 @@ unsafe fn quick_store<S: Width, A: Eight>(lanes: &mut Lanes<'_>, inst: &Inst) ->
     let bytes = S::Memory::BYTES;
     // SAFETY: the decoder made operand 0 the element and operand 1 the address (duty 2 of `Exec`), of the width of `A`
     // (duty 2), rows of 32 lanes, of which each half takes sixteen; `halves_again` found each half to be a run; the CPU
-    // is one for this function (duty 1 of `Exec`), and `fast_store` asks for the duties of `Exec` alone.
+    // supports this function (duty 1 of `Exec`), and `fast_store` requires only the duties of `Exec`.
     unsafe {
         if lanes.mask() == !0
             && let Some(halves) = halves_again::<A>(lanes, inst, inst.ops[1], bytes as u64)
@@ -72,12 +73,12 @@ unsafe fn quick_store<S: Width, A: Eight>(lanes: &mut Lanes<'_>, inst: &Inst) ->
 #[inline(never)]
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
 pub(super) unsafe fn fast_store<S: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
-    // SAFETY: `Exec`'s duties 1 and 2, which the body has: this is called for a CPU with these features.
+    // SAFETY: the duties of the body are `Exec`'s duties 1 and 2: this is called on a CPU with these features.
     unsafe { store_body::<S, true>(lanes, inst) }
 }
 
 unsafe fn plain_store<S: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
-    // SAFETY: `Exec`'s duty 2 is the body's; without vectors it asks for no features of the CPU.
+    // SAFETY: `Exec`'s duty 2 is that of the body; without vectors it requires no CPU features.
     unsafe { store_body::<S, false>(lanes, inst) }
 }
 
@@ -93,8 +94,8 @@ unsafe fn store_body<S: Width, const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: 
         fence(SeqCst);
     }
     // SAFETY: the decoder made the last operand the address, and those before it the elements (duty 2 of `Exec`), rows
-    // of 32 lanes, of which each half takes sixteen; `halves` found each half to be a run, of whose accesses each
-    // element is a part; of the x86 CPUs only those with AVX2 and FMA come here with `VECTOR` (duty 1 of `Exec`).
+    // of 32 lanes, of which each half takes sixteen; `halves` found each half to be a run, and each element is a part
+    // of its accesses; x86 CPUs get here with `VECTOR` only if they have AVX2 and FMA (duty 1 of `Exec`).
     let done = unsafe {
         if VECTOR
             && !(access.may_be_local() && is_local(lanes, inst, slot))
@@ -130,8 +131,7 @@ unsafe fn store_apart<S: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, 
     let access = Access(inst.aux);
     // SAFETY: the operands are those of the caller's duty 1, rows of 32 lanes: four groups of eight. `runs` found each
     // group to be a run, and `together` every live lane's whole access, of which each element is a part, to be as
-    // `EffectiveAddress::Host` says; of the x86 CPUs only those with AVX2 and FMA come here (duty 2); lanes are below
-    // 32.
+    // `EffectiveAddress::Host` says; x86 CPUs get here only if they have AVX2 and FMA (duty 2); lanes are below 32.
     unsafe {
         if access.may_be_local() && is_local(lanes, inst, slot) {
             return store_uniform_local::<S>(lanes, inst, slot, bytes as u64)
@@ -167,7 +167,7 @@ unsafe fn store_apart<S: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, 
 /// The lanes of one half, `stride` bytes apart or all at one address: then the last wins.
 ///
 /// # Safety
-/// 1. The half was checked for its access, and what is stored at `host` lies inside that.
+/// 1. The half was checked for its access, and the store at `host` lies inside that.
 /// 2. `row` is sixteen lanes of a row of the frame or pool.
 /// 3. The CPU, if it is an x86, has AVX2.
 #[inline(always)]
@@ -177,9 +177,10 @@ pub(super) unsafe fn store_half<S: Width>(
     stride: usize,
     row: *const S::Register,
 ) {
-    // SAFETY: sixteen accesses, `stride` bytes apart or all one, are what the check covered (duty 1): aligned, valid,
-    // and used by others as `EffectiveAddress::Host` says. Lanes are below 16 (duty 2); the row is of the frame or
-    // pool, no memory of kernels, so that the two do not overlap. The vectors are AVX2's (duty 3).
+    // SAFETY: the check covered sixteen accesses, `stride` bytes apart or all at one address (duty 1): they are
+    // aligned, valid, and used by others as `EffectiveAddress::Host` says. Lanes are below 16 (duty 2); the row
+    // belongs to the frame or pool, which is not memory of kernels, so the two do not overlap. The vectors are those
+    // of AVX2 (duty 3).
     unsafe {
         if uniform {
             S::Memory::store(host, S::truncate(*row.add(HALF - 1)));
@@ -199,19 +200,20 @@ pub(super) unsafe fn store_half<S: Width>(
     }
 }
 
-/// The live lanes of one run, `offset` bytes into what each accesses, `stride` bytes apart. Of lanes with one address the last wins.
+/// Stores for the live lanes of one run, at `offset` bytes into the access of each, `stride` bytes apart. If all have one address,
+/// the last lane wins.
 ///
 /// # Safety
-/// 1. The run was checked for its access, and what is stored at `offset` lies inside that.
+/// 1. The run was checked for its access, and the store at `offset` lies inside that.
 /// 2. `row` is eight lanes of a row of the frame or pool.
 /// 3. The CPU, if it is an x86, has AVX2.
 #[inline(always)]
 unsafe fn store_run<S: Width>(run: Run, offset: usize, stride: usize, row: *const S::Register) {
     let host = run.host.wrapping_add(offset);
-    // SAFETY: the accesses of live lanes, `stride` bytes apart or all one, are what the check covered, of which this
-    // takes the bytes from `offset` on (duty 1): aligned, valid, and used by others as `EffectiveAddress::Host` says.
-    // Lanes are below 8 (duty 2); the row is no memory of kernels: they do not overlap. The vectors are AVX2's (duty
-    // 3).
+    // SAFETY: the check covered the accesses of live lanes, `stride` bytes apart or all at one address, of which this
+    // uses the bytes from `offset` on (duty 1): they are aligned, valid, and used by others as
+    // `EffectiveAddress::Host` says. Lanes are below 8 (duty 2); the row is not memory of kernels, so they do not
+    // overlap. The vectors are those of AVX2 (duty 3).
     unsafe {
         if run.uniform {
             if run.live != 0 {
@@ -245,7 +247,7 @@ unsafe fn store_uniform_local<S: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot
         let place = unsafe { S::Register::place(lanes, inst.ops[element]) };
         let (mut low, mut high) = ([0u32; 32], [0u32; 32]);
         for lane in 0..32 {
-            // SAFETY: 1: the place was just taken, of the frame that is entered still; 2: lanes are below 32.
+            // SAFETY: 1: the place was just obtained for the frame that is still entered; 2: lanes are below 32.
             let value: u64 = unsafe { S::Register::get(place, lane) }.into();
             (low[lane], high[lane]) = ((value as u32) << (at % 4 * 8), (value >> 32) as u32);
         }

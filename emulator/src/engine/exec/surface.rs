@@ -23,12 +23,13 @@ pub(crate) const FORMATTED: Exec = store_formatted;
 /// `sured`. Operands: the handle, the packed coordinates, the number; `aux` is an [`Access`], `imm` as [`reductions`] says.
 pub(crate) const REDUCE: Exec = reduce_one;
 
-/// What `imm` of [`REDUCE`] is: whether coordinates count elements, and what is done to numbers without signs and with.
+/// The encoding of `imm` of [`REDUCE`]: whether coordinates count elements, and the operation for unsigned and for
+/// signed numbers.
 pub(crate) fn reductions(formatted: bool, unsigned: Reduce, signed: Reduce) -> u64 {
     u64::from(formatted) | (unsigned as u64) << 8 | (signed as u64) << 16
 }
 
-/// What a surface instruction's modifiers say, in a word.
+/// The modifiers of a surface instruction, packed into a word.
 #[derive(Clone, Copy)]
 pub(crate) struct Access(u32);
 
@@ -106,7 +107,7 @@ unsafe fn each_lane(
     Step::Next
 }
 
-/// Where a lane accesses a surface. `Ok(None)` is outside, where that is allowed; the error is recorded.
+/// The location of a lane's access to a surface. `Ok(None)` means outside, if that is allowed; an error is recorded.
 fn place(
     lanes: &mut Lanes<'_>,
     access: Access,
@@ -145,7 +146,7 @@ fn place_of(
     Ok(place)
 }
 
-/// A lane writes there, unless that is outside.
+/// Writes for a lane, unless the location is outside.
 fn write(
     lanes: &mut Lanes<'_>,
     inst: &Inst,
@@ -235,7 +236,7 @@ unsafe fn store_formatted(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     unsafe { each_lane(lanes, inst, 0, one) }
 }
 
-/// Where a lane accesses an element of a surface that its coordinates count.
+/// The location of a lane's access whose coordinates count elements.
 fn element(
     lanes: &mut Lanes<'_>,
     access: Access,

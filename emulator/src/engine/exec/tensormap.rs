@@ -1,4 +1,4 @@
-//! `tensormap.replace` and `tensormap.cp_fenceproxy`: kernels that make tensor maps of their own.
+//! `tensormap.replace` and `tensormap.cp_fenceproxy`: for kernels that create or change tensor maps.
 #![allow(unsafe_code)]
 // Relies on: operands as in `lanes`; pointers come from `effective_address`, which checked bounds and alignment.
 
@@ -20,7 +20,7 @@ const BYTES: usize = 8 * WORDS;
 
 macro_rules! fields {
     ($($name:ident: $text:literal;)*) => {
-        /// What is replaced.
+        /// The replaced field.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
         pub(crate) enum Field {
@@ -183,7 +183,7 @@ fn replace(lanes: &mut Lanes<'_>, inst: &Inst, lane: usize) -> Option<()> {
     for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {
         *word = u64::from_le_bytes(std::array::from_fn(|at| bytes[at]));
     }
-    // A kernel that makes one starts from zeros.
+    // A kernel that creates a tensor map starts from zeros.
     let known = if words == [0; WORDS] { Some(TensorMap::NOTHING) } else { TensorMap::unchecked(&words) };
     let changed = known.and_then(|map| with(map, field, at, value));
     let Some(map) = changed else {
@@ -218,7 +218,7 @@ fn with(map: TensorMap, field: Field, at: u64, value: u64) -> Option<TensorMap> 
         Field::Size => *map.sizes.get_mut(at)? = value,
         Field::Stride => *map.strides.get_mut(at)? = value,
         Field::Step => *map.steps.get_mut(at)? = u32::from(small).min(8),
-        // Numbered otherwise than `CUtensorMapDataType`: `.f32.ftz` comes before `.f64` and `.bf16`.
+        // The numbers differ from `CUtensorMapDataType`: `.f32.ftz` comes before `.f64` and `.bf16`.
         Field::Element => {
             map.data_type = match small {
                 8 => 10,

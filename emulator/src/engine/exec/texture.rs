@@ -24,11 +24,11 @@ pub(crate) const FETCH: Exec = fetch;
 /// `txq` and `suq`. Operands: the destination, the handle, the level; `aux` as [`query`] says.
 pub(crate) const QUERY: Exec = ask;
 
-/// Where the level or the gradients stand among the words of [`FETCH`].
+/// The index of the level or the gradients among the words of [`FETCH`].
 pub(crate) const LEVELS: usize = 4;
 const OFFSETS: usize = LEVELS + 6;
 
-/// How an instruction says which levels it reads.
+/// How an instruction selects the levels that it reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Levels {
     /// The largest.
@@ -39,7 +39,7 @@ pub(crate) enum Levels {
     Gradients,
 }
 
-/// What a texture instruction's modifiers say.
+/// The modifiers of a texture instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fetch {
     pub(crate) shape: Shape,
@@ -81,7 +81,7 @@ impl Fetch {
         }
     }
 
-    /// What is asked for by coordinates, levels and offsets.
+    /// The query for these coordinates, levels and offsets.
     fn query(self, [a, b, c, d]: [u32; 4], levels: [u32; 6], offset: [u32; 3]) -> Query {
         let (layer, at) = if self.shape.layered { (a, [b, c, d]) } else { (0, [a, b, c]) };
         let number = |bits: u32| if self.integer { bits as i32 as f32 } else { f32::from_bits(bits) };
@@ -107,7 +107,7 @@ impl Fetch {
     }
 }
 
-/// What `aux` of [`QUERY`] is: which dimension, and whether of a surface.
+/// The encoding of `aux` of [`QUERY`]: the dimension, and whether it is for a surface.
 pub(crate) fn query(dimension: u32, surface: bool) -> u32 {
     dimension | u32::from(surface) << 2
 }
@@ -147,7 +147,7 @@ pub(super) unsafe fn handle(lanes: &Lanes<'_>, slot: Slot, lane: usize) -> u64 {
     unsafe { <u64 as Source>::get(<u64 as Source>::place(lanes, slot), lane) }
 }
 
-/// Remembers what the last lane's handle meant: mostly all lanes have the same.
+/// Caches the object of the last lane's handle, because usually all lanes have the same.
 pub(super) struct Last<T>(pub(super) Option<(u64, Arc<T>)>);
 
 impl<T> Last<T> {

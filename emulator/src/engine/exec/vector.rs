@@ -1,13 +1,14 @@
 //! Loops that the compiler does not vectorise by itself: eight lanes at once on an x86 with AVX2, elsewhere plain loops.
 #![allow(unsafe_code)]
-// Relies on: the callers' word that the CPU has AVX2, which `vectors::available` asked.
+// Relies on callers for the CPU to have AVX2, which they have checked with `vectors::available`.
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use std::arch::x86_64::*;
 
 /// A register of addresses.
 pub(crate) trait Eight: Copy + Eq + Into<u64> {
-    /// Compares eight numbers with the one of lane `first`: which equal it, and which are as many steps from it as their lane is.
+    /// Compares eight numbers with that of lane `first`: which are equal to it, and which differ from it by as many steps as
+    /// their lanes do.
     ///
     /// # Safety
     /// 1. `numbers` is aligned and valid for reads of eight numbers, and `first` below 8.
@@ -21,7 +22,7 @@ pub(crate) trait Eight: Copy + Eq + Into<u64> {
     /// 2. The CPU, if it is an x86, has AVX2.
     unsafe fn in_one_row(numbers: *const Self, first: usize, step: u32) -> u32;
 
-    /// Whether the numbers of a row are, in each half of it, the first one and those that follow it, as far from it as `steps` says.
+    /// Whether the numbers in each half of a row follow the first one at the distances given by `steps`.
     ///
     /// # Safety
     /// 1. `numbers` is aligned and valid for reads of 32 numbers.
@@ -48,13 +49,13 @@ impl Steps {
         steps
     }
 
-    /// No distance at all where all have one address, else that of numbers that follow each other, each of so many bytes: 1, 2, 4, 8 or
-    /// 16.
+    /// A distance of zero if all have the same address, otherwise that of consecutive numbers of that many bytes: 1, 2, 4, 8 or 16.
     #[inline(always)]
     pub(crate) fn choose(uniform: bool, bytes: u64) -> &'static Steps {
         const NONE: &Steps = &Steps::of(0);
         let steps = if uniform { NONE } else { Steps::each(bytes) };
-        // SAFETY: it is the same reference, of which the compiler does not know that: it would choose each number by itself, with branches.
+        // SAFETY: it is the same reference, but the compiler does not know that. Otherwise it would select each number individually, with
+        // branches.
         unsafe { &*another(std::ptr::from_ref(steps).cast_mut()) }
     }
 
@@ -259,15 +260,15 @@ impl Eight for u64 {
     }
 }
 
-/// The same address, as one that the compiler cannot see through: of a load, a choice and a store at one address it makes a masked store,
-/// for which some processors take ten times as long.
+/// The same address, hidden from the compiler: otherwise it would turn a load, a selection and a store at one address into a masked
+/// store, which takes ten times as long on some processors.
 #[inline(always)]
 #[allow(clippy::pointers_in_nomem_asm_block)] // The block does nothing with the pointer but hand it back.
 pub(crate) fn another<T>(pointer: *mut T) -> *mut T {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         let mut pointer = pointer;
-        // SAFETY: no instruction at all, which leaves the register as it is.
+        // SAFETY: the assembly is empty and leaves the register unchanged.
         unsafe {
             std::arch::asm!("/* {0} */", inout(reg) pointer, options(pure, nomem, nostack, preserves_flags));
         }
@@ -277,7 +278,7 @@ pub(crate) fn another<T>(pointer: *mut T) -> *mut T {
     pointer
 }
 
-/// The values at the indices, which count modulo 32.
+/// The values at the indices, taken modulo 32.
 ///
 /// # Safety
 /// 1. The CPU, if it is an x86, has AVX2.
@@ -299,7 +300,7 @@ pub(crate) unsafe fn permute(values: &[u32; 32], indices: &[u32; 32]) -> [u32; 3
     for group in 0..4 {
         // SAFETY: `indices` has 32 numbers, and `group` is below 4; this load needs no alignment.
         let index = unsafe { _mm256_loadu_si256(indices.as_ptr().cast::<__m256i>().add(group)) };
-        // `vpermd` looks at the low three bits; the two above them choose the group of eight, by the sign bit of what is shifted there.
+        // `vpermd` uses the low three bits; the two bits above them are shifted to the sign bit and select the group of eight.
         let (a, b) = (_mm256_permutevar8x32_epi32(a, index), _mm256_permutevar8x32_epi32(b, index));
         let (c, d) = (_mm256_permutevar8x32_epi32(c, index), _mm256_permutevar8x32_epi32(d, index));
         let odd = _mm256_castsi256_ps(_mm256_slli_epi32::<28>(index));
@@ -313,7 +314,7 @@ pub(crate) unsafe fn permute(values: &[u32; 32], indices: &[u32; 32]) -> [u32; 3
     result
 }
 
-/// The values at the indices, which count modulo 32.
+/// The values at the indices, taken modulo 32.
 ///
 /// # Safety
 /// 1. None here: that of the vector code for x86.

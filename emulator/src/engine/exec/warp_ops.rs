@@ -1,9 +1,9 @@
 //! Instructions in which the lanes of a warp see each other's values: `shfl`, `vote`, `match`, `redux`, `elect`,
 //! `bar.warp.sync`, `activemask`.
 //!
-//! A `.sync` instruction runs at once if all members are in the running split, which is nearly always so. Else the
-//! split waits until the others arrive, at whatever instruction of the same kind; then the values of all splits are
-//! gathered, the result computed once, and scattered.
+//! A `.sync` instruction runs at once if all members are in the running split, which is nearly always the case.
+//! Otherwise the split waits until the others arrive at any instruction of the same kind; then the values of all
+//! splits are gathered, the result computed once, and scattered.
 #![allow(unsafe_code)]
 // Relies on: operands as in `lanes`.
 
@@ -38,7 +38,7 @@ pub(crate) unsafe fn groups(lanes: &Lanes<'_>, inst: &Inst, op: WarpOp) -> Vec<(
     groups
 }
 
-/// A lane that executes an instruction but is not among its members is a fault; whether there was none.
+/// Faults if a lane executes an instruction but is not among its members; returns whether there was no such lane.
 pub(crate) fn belongs(lanes: &mut Lanes<'_>, op: WarpOp, members: u32, group: u32) -> bool {
     if group & !members == 0 {
         return true;
@@ -112,7 +112,7 @@ warp_op! {
     matrix = WarpOp::Matrix;
 }
 
-/// Runs the instruction if all members are here, else leaves it to the scheduler.
+/// Runs the instruction if all members are present, otherwise leaves it to the scheduler.
 ///
 /// # Safety
 /// 1. `inst` is an instruction of the entered code that performs `op`.
@@ -120,9 +120,10 @@ warp_op! {
 #[inline(always)]
 unsafe fn sync<const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp) -> Step {
     let slot = inst.ops[op.members_at()];
-    // SAFETY: the operand is the member mask, a word, as `op` says, and `& 31` makes it a lane. No constant, it is a
-    // row of 32 words of the frame, which nothing writes while `agree` looks: this thread alone runs the warp, and
-    // `agree` only reads. What is called asks for duty 1 and, `perform`, for duty 2: the caller's.
+    // SAFETY: the operand is the member mask, a word, as `op` says, and `& 31` makes it a lane. It is not a constant
+    // but a row of 32 words of the frame, which is not written while `agree` reads it: only this thread runs the
+    // warp, and `agree` only reads. The called functions require duty 1 and, for `perform`, duty 2: those of the
+    // caller.
     unsafe {
         let place = <u32 as Source>::place(lanes, slot);
         let members = <u32 as Source>::get(place, lanes.mask().trailing_zeros() as usize & 31);
@@ -135,7 +136,7 @@ unsafe fn sync<const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpO
     }
 }
 
-/// [`sync`] where lanes may name different members: each group is on its own.
+/// [`sync`] if lanes may name different members: each group is independent.
 ///
 /// # Safety
 /// 1. `inst` is an instruction of the entered code that performs `op`.
@@ -169,8 +170,9 @@ unsafe fn sync_groups(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp) -> Step {
 /// 2. With `VECTOR`, the CPU, if it is an x86, has AVX2.
 #[inline(always)]
 unsafe fn perform<const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: &Inst, op: WarpOp, active: u32) {
-    // SAFETY: a shuffle's operands 2 to 4 are words, rows of 32 lanes, to which nothing writes before `scatter`, when
-    // the references are not used any more. What is called asks for duty 1 and, `shuffle`, for duty 2: the caller's.
+    // SAFETY: a shuffle's operands 2 to 4 are words, rows of 32 lanes, which are not written before `scatter`, when
+    // the references are no longer used. The called functions require duty 1 and, for `shuffle`, duty 2: those of the
+    // caller.
     unsafe {
         if let WarpOp::Shuffle(mode) = op {
             let row = |index: usize| &*<u32 as Source>::place(lanes, inst.ops[2 + index]).cast::<[u32; 32]>();
@@ -182,7 +184,7 @@ unsafe fn perform<const VECTOR: bool>(lanes: &mut Lanes<'_>, inst: &Inst, op: Wa
     }
 }
 
-/// The forms without `.sync`: all live lanes take part.
+/// The forms without `.sync`: all live lanes participate.
 pub(crate) fn exec_active(op: WarpOp) -> Option<Exec> {
     Some(match op {
         WarpOp::All => |lanes, inst| active(lanes, inst, WarpOp::All),

@@ -1,4 +1,4 @@
-//! What warp-wide instructions compute from the values of all lanes.
+//! The results of warp-wide instructions, from the values of all lanes.
 #![allow(unsafe_code)]
 // Relies on: operands as in `lanes`.
 
@@ -8,7 +8,7 @@ use super::lanes::{Lanes, bits};
 use super::operand::{Dest, Source};
 use super::vector::permute;
 
-/// What the lanes bring.
+/// The inputs of the lanes.
 #[derive(Debug)]
 pub(crate) struct Inputs {
     value: [u64; 32],
@@ -17,7 +17,7 @@ pub(crate) struct Inputs {
     predicate: u32,
 }
 
-/// What the lanes get.
+/// The results for the lanes.
 #[derive(Debug)]
 pub(crate) struct Outputs {
     value: [u32; 32],
@@ -30,7 +30,7 @@ impl Inputs {
         Inputs { value: [0; 32], b: [0; 32], c: [0; 32], predicate: 0 }
     }
 
-    /// Adds what the live lanes bring to their instruction.
+    /// Adds the inputs of the live lanes.
     ///
     /// # Safety
     /// 1. `inst` is an instruction of the entered code that performs `op`.
@@ -75,7 +75,7 @@ impl Inputs {
 }
 
 impl Outputs {
-    /// The result for all lanes of `active`, the lanes that take part.
+    /// The result for all lanes of `active`, the participating lanes.
     pub(crate) fn compute(op: WarpOp, inputs: &Inputs, active: u32) -> Outputs {
         let same = |value: u32, predicate: bool| Outputs {
             value: [value; 32],
@@ -86,7 +86,7 @@ impl Outputs {
             WarpOp::Barrier | WarpOp::Matrix => same(0, false),
             WarpOp::Shuffle(mode) => {
                 let value = inputs.value.map(|value| value as u32);
-                // SAFETY: 1: without vectors it asks for nothing.
+                // SAFETY: 1: without vectors it requires nothing.
                 unsafe { shuffle::<false>(mode, &value, &inputs.b, &inputs.c, active) }
             }
             WarpOp::All => same(0, votes == active),
@@ -196,7 +196,7 @@ pub(super) unsafe fn shuffle<const VECTOR: bool>(
         let here = lane as i32;
         let source = if valid { source & 31 } else { here };
         holds[lane] = if valid { 1 << lane } else { 0 };
-        // A lane that takes no part has nothing to read: the reader keeps its own value.
+        // A lane that does not participate has no value to read: the reader keeps its own.
         from[lane] = if active >> source & 1 != 0 { source } else { here } as u32;
     }
     let mut outputs = Outputs { value: [0; 32], predicate: holds.iter().fold(0, |mask, bit| mask | bit) };

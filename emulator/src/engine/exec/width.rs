@@ -5,9 +5,9 @@ use crate::memory::access::Word;
 
 /// A number in memory and the register it is loaded into or stored from.
 pub(super) trait Width: Copy + 'static {
-    /// What memory holds.
+    /// The type of the number in memory.
     type Memory: Word;
-    /// What the register holds: `u32` or `u64`, of which its row has 32.
+    /// The type of a lane of the register: `u32` or `u64`.
     type Register: Source + Dest + Into<u64> + 'static;
     /// Whether memory and register hold the same bits.
     const AS_IS: bool = size_of::<Self::Memory>() == size_of::<Self::Register>();

@@ -13,7 +13,7 @@ pub(crate) struct Block {
     pub(crate) next: Vec<u32>,
 }
 
-/// The basic blocks of a function in the order of the text. A block ends behind every instruction after which the
+/// The basic blocks of a function in the order of the text. A block ends after every instruction after which the
 /// scheduler may act, and before every label.
 pub(crate) fn blocks(drafts: &[Draft], labels: &[u32]) -> Vec<Block> {
     let mut starts: Vec<bool> = vec![false; drafts.len() + 1];

@@ -5,7 +5,7 @@ use super::blocks::Block;
 
 const NOWHERE: u32 = u32::MAX;
 
-/// From where to where a register is live, as indices of instructions; both ends included.
+/// The live range of a register, as indices of instructions; both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Interval {
     pub(super) start: u32,
@@ -37,7 +37,7 @@ pub(super) struct Lives {
     /// By register, `None` for those that do not occur: from its first to its last mention, widened over every block that it is live
     /// into or out of.
     pub(super) intervals: Vec<Option<Interval>>,
-    /// Those that may be read before they are written: live where the function starts.
+    /// The registers that may be read before they are written: live at the start of the function.
     pub(super) unwritten: Vec<Register>,
 }
 
@@ -75,7 +75,7 @@ impl Crossing {
     fn new(drafts: &[Draft], blocks: &[Block], count: usize) -> Crossing {
         let mut index = vec![NOWHERE; count];
         let mut registers = Vec::new();
-        // The block that wrote a register last, to tell reads of its own values.
+        // The block that wrote a register last, to recognise reads of values from the same block.
         let mut written_in = vec![NOWHERE; count];
         for (number, block) in blocks.iter().enumerate() {
             for draft in &drafts[block.range.start as usize..block.range.end as usize] {

@@ -1,4 +1,4 @@
-//! Control flow of a function, and where its registers live.
+//! Control flow of a function, and the allocation of its registers.
 
 pub(super) mod blocks;
 mod liveness;

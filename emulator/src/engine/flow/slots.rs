@@ -1,4 +1,4 @@
-//! Places for registers in a frame: registers that are never live together share one.
+//! Slots for registers in a frame: registers that are never live together share one.
 
 use std::ops::Range;
 
@@ -22,20 +22,20 @@ pub(crate) struct Frame {
     pub(crate) wide_rows: Range<u32>,
     /// Predicates in all.
     pub(crate) predicates: u32,
-    /// Rows that have to be zero at the start, because they may be read before they are written: the fixed ones, and those of such registers.
+    /// Rows that must be zero at the start, because they may be read before they are written: the fixed ones, and those of `unwritten`.
     pub(crate) zeroed: Box<[Range<u32>]>,
-    /// Those registers.
+    /// The registers that may be read before they are written.
     pub(crate) unwritten: Vec<Register>,
 }
 
 impl Frame {
-    /// Where a register lives.
+    /// The slot of a register.
     pub(crate) fn slot(&self, register: Register) -> Slot {
         self.slots[register.0 as usize]
     }
 }
 
-/// Places of one class, the free ones last given back first.
+/// The slots of one class; the slot that was freed last is reused first.
 #[derive(Default)]
 struct Places {
     free: Vec<u32>,

@@ -1,5 +1,5 @@
-//! What is wrong with a function and shows without decoding it: mnemonics that PTX does not have, calls of functions
-//! that no image defines.
+//! Finds mistakes of a function without decoding it: mnemonics that PTX does not have, and calls of functions that no
+//! image defines.
 
 use cuda_ptx::{Instruction, Module, Operand, Space, Statement, Variable};
 
@@ -9,7 +9,7 @@ use crate::engine::image::{Image, LoadFailure, LoadFailureKind};
 use crate::engine::table;
 use crate::engine::valid::Check;
 
-/// Checks every function that has a body. Answers with the variables in them that lie in device memory or are shared.
+/// Checks every function that has a body. Returns the variables in them that are in device memory or shared memory.
 pub(super) fn functions<'a>(
     module: &Module<'a>,
     text: &str,
@@ -73,7 +73,7 @@ fn check(instruction: &Instruction<'_>, image: &Image) -> Result<(), LoadFailure
     Ok(())
 }
 
-/// The operand of `call` that says what is called.
+/// The operand of `call` that names the callee.
 fn callee<'a>(instruction: &Instruction<'a>) -> Option<&'a str> {
     instruction.operands.iter().find_map(|operand| match operand {
         Operand::Name(name) => Some(*name),

@@ -8,10 +8,10 @@ use crate::engine::literal::literal_bits;
 
 type Refusal = (LoadFailureKind, String);
 
-/// The bytes of a variable that is initialised with `init`; what no value is given for is zero.
+/// The bytes of a variable that is initialised with `init`; parts without a value are zero.
 ///
-/// Lists follow the extents of the array. As ptxas has it, a list that is shorter than its array leaves no gap: what comes behind it follows at
-/// once.
+/// Lists follow the extents of the array. As in ptxas, a list that is shorter than its array leaves no gap: the next values follow
+/// immediately.
 pub(super) fn bytes(
     variable: &Variable<'_>,
     init: &Init<'_>,
@@ -34,14 +34,14 @@ pub(super) fn bytes(
 /// A variable of which some values are known.
 struct Filled {
     bytes: Vec<u8>,
-    /// Where the next value goes.
+    /// The offset of the next value.
     next: usize,
     ty: Type,
     is_vector: bool,
 }
 
 impl Filled {
-    /// Appends what initialises an array with these extents.
+    /// Appends the initialiser of an array with these extents.
     fn fill(&mut self, init: &Init<'_>, extents: &[u64], symbols: &Symbols<'_>) -> Result<(), Refusal> {
         let (items, extent, inner) = match (init, extents) {
             (Init::List(items), [extent, inner @ ..]) => (items, *extent, inner),

@@ -21,16 +21,16 @@ const NEWEST_VERSION: u32 = 90;
 const LAST_MINORS: [u32; 9] = [5, 3, 2, 3, 1, 5, 8, 8, 0];
 /// Newest architecture number this engine plays.
 const NEWEST_TARGET: u32 = 90;
-/// Most bytes of one variable that go through memory on the way to the device.
+/// The maximum size of a variable that is initialised through a host buffer.
 const LARGEST_INITIALISED: u64 = 1 << 32;
 
-/// Reads and checks a module, and places and initialises its variables; `symbols` are those that lie elsewhere.
+/// Reads and checks a module, and places and initialises its variables; `symbols` are those defined elsewhere.
 pub(super) fn load(
     text: &str,
     memory: &Arc<Memory>,
     symbols: &[(String, u64)],
 ) -> Result<Image, LoadFailure> {
-    // Declarations are known by where they stand in this text.
+    // Declarations are identified by their position in this text.
     let text: Arc<str> = text.trim_end_matches('\0').into();
     let module = cuda_ptx::parse(&text).map_err(|error| refused(&error))?;
     ascii(&text)?;
@@ -68,7 +68,7 @@ fn ascii(text: &str) -> Result<(), LoadFailure> {
 pub(super) fn release(image: &Image, memory: &Memory) {
     let all = image.globals.values().chain(image.nested.values());
     for global in all.filter(|global| global.owned) {
-        // Placed by `place` and freed only here; a failure leaves nothing to do.
+        // Allocated by `place` and freed only here; a failure cannot be handled.
         let _ = memory.free(global.address);
     }
 }
@@ -215,9 +215,9 @@ fn collect_shared(module: &Module<'_>, image: &mut Image) -> Result<(), LoadFail
     Ok(())
 }
 
-/// Notes where the variables lie that the module does not define and the caller has.
+/// Records the addresses of variables that the module does not define but the caller provides.
 fn place_elsewhere(module: &Module<'_>, symbols: &[(String, u64)], image: &mut Image) {
-    // Of two addresses for one name the first counts.
+    // If a name has two addresses, the first counts.
     let known: HashMap<&str, u64> =
         symbols.iter().rev().map(|(name, address)| (name.as_str(), *address)).collect();
     if known.is_empty() {
@@ -235,8 +235,9 @@ fn place_elsewhere(module: &Module<'_>, symbols: &[(String, u64)], image: &mut I
     }
 }
 
-/// Places every `.global` and `.const` variable and writes its initial value. What is only declared, and lies nowhere
-/// else, is defined by that, as in every compilation of a whole program; an array without a length cannot be.
+/// Places every `.global` and `.const` variable and writes its initial value. A variable that is only declared and
+/// not defined elsewhere is defined by its declaration, as in a whole-program compilation; that is not possible for
+/// an array without a length.
 fn place(module: &Module<'_>, memory: &Arc<Memory>, image: &mut Image) -> Result<(), LoadFailure> {
     let here = |v: &&Variable<'_>| matches!(v.space, Space::Global | Space::Const);
     let declared = |v: &&Variable<'_>| v.linkage == Linkage::Extern;
@@ -269,7 +270,7 @@ fn place(module: &Module<'_>, memory: &Arc<Memory>, image: &mut Image) -> Result
     Ok(())
 }
 
-/// Places the variables that functions declare: there is one of each, whoever calls the function.
+/// Places the variables that functions declare: there is one instance of each, shared by all calls of the function.
 fn place_nested(
     variables: &[Variable<'_>],
     memory: &Arc<Memory>,
@@ -317,7 +318,7 @@ fn initialise(
     memory.write(address, &bytes).map_err(|error| at(error.to_string()))
 }
 
-/// Addresses of what initialisers may name.
+/// Addresses of the symbols that initialisers may name.
 pub(super) struct Symbols<'i> {
     image: &'i Image,
 }

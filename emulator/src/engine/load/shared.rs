@@ -5,13 +5,14 @@ use crate::engine::decode;
 use crate::engine::image::{Image, LoadFailure, LoadFailureKind, SharedVariable};
 use cuda_ptx::{FunctionKind, Module, Space, Variable};
 
-/// Most bytes of static shared memory: all that a block can have. A driver takes so much for every target (an H200, `sm_52` to `sm_90`),
-/// where `ptxas` by itself takes 48 KiB for a target without a letter.
+/// The maximum size of static shared memory: all that a block can have. A driver accepts it for every target (an H200, `sm_52` to
+/// `sm_90`), whereas `ptxas` by itself accepts 48 KiB for a target without a letter.
 const MOST: u64 = 227 << 10;
 
 /// Refuses kernels that use more. `nested` are the variables of functions.
 pub(super) fn check(module: &Module<'_>, image: &Image, nested: &[Variable<'_>]) -> Result<(), LoadFailure> {
-    // What no kernel can exceed: all variables of the module together. Only beyond it each kernel's are laid out.
+    // An upper bound for every kernel: all variables of the module together. Each kernel is laid out only if this
+    // exceeds the limit.
     let variables = module.variables.iter().chain(nested).filter(|variable| variable.space == Space::Shared);
     let bound = variables.map(SharedVariable::of).fold(0u64, |sum, variable| {
         sum.saturating_add(variable.bytes).saturating_add(u64::from(variable.align))

@@ -1,4 +1,4 @@
-//! Bulk copies: what one instruction of one thread moves, piece by piece.
+//! Bulk copies: the bytes that one instruction of one thread moves, piece by piece.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,12 +6,12 @@ use super::super::exec::lanes::Lanes;
 use super::super::exec::memory::Region;
 use super::{Profile, SECTOR, blocks};
 
-/// What an instruction moves.
+/// The bytes that an instruction moves.
 #[derive(Default)]
 pub(super) struct Bulk {
     /// When it began.
     time: u64,
-    /// Of global memory, by lane: the sectors, each once, and the bytes of all pieces.
+    /// For global memory, by lane: the distinct sectors, and the bytes of all pieces.
     global: BTreeMap<usize, (BTreeSet<u64>, u64)>,
     /// Bytes of shared memory.
     shared: u64,

@@ -1,4 +1,4 @@
-//! What was counted of a kernel, by function and instruction.
+//! The counts of a kernel, by function and instruction.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -100,7 +100,7 @@ pub(in crate::engine) fn nothing(kernel: &Kernel) -> KernelProfile {
     Counted::new(kernel).of(kernel)
 }
 
-/// An instruction goes on: what computes its operands comes first, and is for all its threads.
+/// Continues an instruction: the parts that compute its operands come first, and run for all its threads.
 fn one_more(known: &mut InstructionProfile, part: &Profiled, counts: &Counts, targets: Vec<u64>) {
     known.conditional |= part.conditional;
     if !targets.is_empty() {

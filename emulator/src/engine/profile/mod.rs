@@ -1,7 +1,8 @@
-//! Counts what a launch does, instruction by instruction.
+//! Counts the work of a launch, instruction by instruction.
 //!
-//! Where a module's memory has a [`Profiler`], the decoder puts [`PROFILE`] in place of every instruction: it counts, and runs what
-//! was there. Other modules are decoded as ever. Each worker counts for itself, and hands over at the end of the launch.
+//! Where a module's memory has a [`Profiler`], the decoder puts [`PROFILE`] in place of every instruction: it counts, and then runs
+//! the original instruction. Other modules are decoded as usual. Each worker counts separately, and reports its counts at the end
+//! of the launch.
 #![allow(unsafe_code)]
 // Relies on: operands as in `exec::lanes`; the decoder puts `PROFILE` only in code that knows what it replaces.
 
@@ -59,14 +60,14 @@ pub(super) const PROFILE: Exec = |lanes, inst| {
     step
 };
 
-/// What a worker has counted of a launch.
+/// The counts of a worker for a launch.
 pub(super) struct Profile {
     profiler: Arc<Profiler>,
     counted: Counted,
     /// By the linear number of a block, then by warp: how far each is.
     clocks: HashMap<u64, Vec<Clock>>,
     heat: Heat,
-    /// What the instruction that runs does as a bulk copy.
+    /// The bytes that the running instruction moves, if it is a bulk copy.
     bulk: Bulk,
 }
 
@@ -77,7 +78,7 @@ struct Clock {
     begun: bool,
     /// Instructions that it has executed, and for which it has waited.
     now: u64,
-    /// The barrier at which it has arrived, until that opens: when, and the instruction where it waits.
+    /// The time of its arrival at a barrier that has not opened yet, and the instruction at which it waits.
     arrived: Option<(u64, Option<(usize, usize)>)>,
 }
 
@@ -216,7 +217,7 @@ impl Profile {
         blocks.for_each(|block| drop(self.clocks.remove(&block)));
     }
 
-    /// Hands over what was counted; the first worker also tells of the launch itself.
+    /// Reports the counts; the first worker also reports the launch itself.
     pub(super) fn finish(self, env: &Env<'_>, first: bool) {
         let blocks = blocks(env);
         let mut profile = self.counted.of(env.kernel);
@@ -284,7 +285,7 @@ fn access(
         let bytes = global.iter().map(|touch| touch.bytes).sum::<u64>();
         counts.global_requests += 1;
         counts.global_sectors += all.len() as u64;
-        // Threads that ask for the same may need less.
+        // Threads that request the same bytes may need less.
         counts.global_sectors_ideal += bytes.div_ceil(SECTOR).min(all.len() as u64);
         counts.global_bytes += bytes;
     }

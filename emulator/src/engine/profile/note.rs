@@ -1,4 +1,4 @@
-//! What is known of a counted instruction: noted while it is decoded.
+//! The information about a counted instruction, recorded by the decoder.
 
 use std::sync::Arc;
 
@@ -9,15 +9,15 @@ use super::super::watch::Note;
 pub(crate) struct Profiled {
     /// What runs it.
     pub(crate) exec: Exec,
-    /// What it does to memory.
+    /// Its effect on memory.
     pub(crate) note: Option<Note>,
     /// Whether it is a branch with a guard.
     pub(crate) conditional: bool,
-    /// Of a `brx.idx`: where it jumps to, each place once, in the order of its list.
+    /// For a `brx.idx`: its distinct targets, in the order of its list.
     pub(crate) targets: Box<[u32]>,
     /// Its name in the text; nothing for an instruction of the decoder's own.
     pub(crate) name: Arc<str>,
-    /// Whether warps come to a barrier of their block here, and whether they wait there.
+    /// Whether warps arrive at a barrier of their block here, and whether they wait there.
     pub(crate) barrier: Option<bool>,
     /// Whether it is the first of those that one instruction of the text was decoded into.
     pub(crate) first: bool,

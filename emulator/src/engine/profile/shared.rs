@@ -1,5 +1,5 @@
-//! Passes over the banks of shared memory, as Nsight Compute counts them for each instruction (`memory_l1_wavefronts_shared`): the model was
-//! fitted to what it said of 1,000 patterns of addresses on an H200, and agrees with all of them.
+//! Passes over the banks of shared memory, as Nsight Compute counts them for each instruction (`memory_l1_wavefronts_shared`): the model
+//! was fitted to its results for 1,000 patterns of addresses on an H200, and agrees with all of them.
 
 use std::collections::BTreeSet;
 
@@ -8,15 +8,16 @@ use super::super::watch::Touch;
 /// Banks of shared memory, each of one word.
 const BANKS: u64 = 32;
 const WORD: u64 = 4;
-/// Bytes that a pass moves at most.
+/// The maximum number of bytes of a pass.
 const PASS: u64 = BANKS * WORD;
-/// Bits that tell two neighbours apart which may ask for the same: the next thread, or the next but one.
+/// The lane bit that distinguishes two neighbours that may request the same: the next thread, or the next but one.
 const NEIGHBOURS: [usize; 2] = [1, 2];
 
 /// How the threads of one instruction share passes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sharing {
-    /// A word is read once for all threads that ask for it, and wide loads of neighbours that ask for the same go together.
+    /// A word is read once for all threads that request it, and wide loads of neighbours that request the same are
+    /// combined.
     Loads,
     /// A word is accessed once for all threads.
     Words,
@@ -28,7 +29,7 @@ pub(super) enum Sharing {
 pub(super) fn wavefronts(touches: &[&Touch], sharing: Sharing) -> (u64, u64) {
     let all: u64 = touches.iter().map(|touch| touch.bytes).sum();
     let width = touches.first().map_or(WORD, |touch| touch.bytes.max(WORD));
-    // As many lanes at a time as together ask for no more than all banks hold.
+    // As many lanes at a time as together request no more bytes than one pass over all banks moves.
     let together = (PASS / width).max(1) as usize;
     let passes = if sharing == Sharing::Loads && width > WORD {
         groups(touches, 2 * together).map(|group| pairs(&group, together)).sum()

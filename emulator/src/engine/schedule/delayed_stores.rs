@@ -32,7 +32,7 @@ impl Place {
         (self.region.host.addr() as u64).wrapping_add(self.offset)
     }
 
-    /// How many bytes, and what they hold, for people.
+    /// The number of bytes and a readable form of their contents.
     pub(super) fn describe(&self) -> (u64, String) {
         let all = self.load();
         let contents = match all.first_chunk::<8>() {
@@ -47,18 +47,19 @@ impl Place {
         mine < other_start + other.bytes as u64 && other_start < mine + self.bytes as u64
     }
 
-    /// What is there.
+    /// The current contents.
     pub(super) fn load(&self) -> [u8; LONGEST] {
         let mut bytes = [0; LONGEST];
         let target = bytes.get_mut(..self.bytes).unwrap_or_default();
-        // SAFETY: 1, 2: a touch lies inside its region, used as the head of `access` says. The bytes are there: global
-        // ones while the launch runs, shared ones while their group does. Stores there land when their threads end, at
-        // the latest (`end`), and looks are only described while their warp is resident.
+        // SAFETY: 1, 2: a touch lies inside its region, which is used as the head of `access` says. The bytes are
+        // valid: global ones while the launch runs, shared ones while their group runs. Stores to shared memory become
+        // visible when their threads end, at the latest (`end`), and polls are only described while their warp is
+        // resident.
         unsafe { access::load(self.region.host.add(self.offset as usize), target) };
         bytes
     }
 
-    /// Puts bytes there; whether that changed any.
+    /// Writes bytes there; returns whether any byte changed.
     pub(super) fn store(&self, bytes: &[u8; LONGEST]) -> bool {
         let changes = self.load() != *bytes;
         let source = bytes.get(..self.bytes).unwrap_or_default();
@@ -84,9 +85,9 @@ pub(super) struct DelayedStores {
     stores: BTreeMap<WarpKey, Vec<Store>>,
     /// The same by the host's address of their bytes, warp and lane: how many bytes, and the line of the store.
     places: BTreeMap<(u64, WarpKey, usize), (u64, u32)>,
-    /// Those that become visible by themselves, by the turn in which they do.
+    /// The stores that become visible by themselves, by the turn in which they do.
     due: BTreeMap<u64, Vec<(WarpKey, usize, u64)>>,
-    /// Blocks of which others do not see stores that their own threads do.
+    /// Blocks with stores that are visible to their own threads but not to others.
     blocks: BTreeSet<u64>,
 }
 
@@ -97,12 +98,12 @@ impl DelayedStores {
         self.stores.entry(warp).or_default().push(Store { lane, place, bytes, in_block: false });
     }
 
-    /// What a thread has stored at that place becomes visible in that turn, at the latest.
+    /// Makes a thread's store at that place visible in that turn, at the latest.
     pub(super) fn lands_by(&mut self, turn: u64, warp: WarpKey, lane: usize, place: &Place) {
         self.due.entry(turn).or_default().push((warp, lane, place.host()));
     }
 
-    /// Those become visible that are due in a turn, and in those before; whether that changed memory.
+    /// Makes the stores visible that are due up to a turn; returns whether that changed memory.
     pub(super) fn due(&mut self, turn: u64) -> bool {
         let mut changed = false;
         while let Some(first) = self.due.first_entry().filter(|first| *first.key() <= turn) {
@@ -118,7 +119,7 @@ impl DelayedStores {
         self.stores.is_empty()
     }
 
-    /// The line of a store that whoever reads that place does not see.
+    /// The line of a store that a reader of that place does not see.
     pub(super) fn unseen(&self, place: &Place) -> Option<u32> {
         let (start, end) = (place.host(), place.host() + place.bytes as u64);
         let from = (start.saturating_sub(LONGEST as u64), (0, 0), 0);
@@ -126,8 +127,8 @@ impl DelayedStores {
         near.find_map(|((host, ..), (bytes, line))| (host + bytes > start).then_some(*line))
     }
 
-    /// All that these threads of a warp stored becomes visible, and what they may have seen of other threads of their block; whether that
-    /// changed memory.
+    /// Makes all stores of these threads of a warp visible, and stores of other threads of their block that they may have seen; returns
+    /// whether that changed memory.
     pub(super) fn flush(&mut self, warp: WarpKey, lanes: u32) -> bool {
         let own = self.land(warp, |store| lanes & 1 << store.lane != 0);
         own | (self.blocks.remove(&warp.0) && self.land_of_block(warp.0, |_| true))
@@ -153,24 +154,24 @@ impl DelayedStores {
             .fold(false, |changed, warp| changed | self.land(warp, |store| store.in_block && chosen(store)))
     }
 
-    /// These threads end: what they stored in shared memory becomes visible.
+    /// Called when threads end: makes their stores to shared memory visible.
     pub(super) fn end(&mut self, warp: WarpKey, lanes: u32) -> bool {
         self.land(warp, |store| lanes & 1 << store.lane != 0 && store.place.region.private)
     }
 
-    /// What a thread stored at that place becomes visible, or what others of its block did for it to see: it is about to use it.
+    /// Makes a thread's store at that place visible, or those of its block that it sees, because it is about to use the place.
     pub(super) fn meet(&mut self, warp: WarpKey, lane: usize, place: &Place) -> bool {
         let own = self.land(warp, |store| store.lane == lane && store.place.meets(place));
         own | (self.blocks.contains(&warp.0) && self.land_of_block(warp.0, |store| store.place.meets(place)))
     }
 
-    /// One that the number chooses becomes visible.
+    /// Makes a randomly chosen store visible.
     pub(super) fn one(&mut self, random: &mut Random) -> bool {
         let count = self.places.len();
         if count == 0 {
             return false;
         }
-        // By warp, not by address: those of the host are others each time.
+        // By warp, not by address, because host addresses differ in each run.
         let mut chosen = random.below(count);
         for (warp, stores) in &self.stores {
             if let Some(store) = stores.get(chosen) {

@@ -1,4 +1,4 @@
-//! Who runs, under a seed: one warp at a time, until it has to let others go first.
+//! The schedule under a seed: one warp runs at a time, until it must yield to others.
 
 use std::collections::VecDeque;
 
@@ -11,11 +11,12 @@ use super::probe::Probe;
 use super::random::{Random, Style};
 use super::{LastPoll, Order};
 
-/// Turns without a change of memory, for each warp, after which it is found out whether anybody gets any further.
+/// The number of turns per warp without a change of memory, after which it is determined whether any warp can make
+/// progress.
 const PATIENCE: usize = 16;
-/// Turns between two looks at the clock.
+/// Turns between two checks of the clock.
 const CLOCK: u32 = 256;
-/// An order may execute so many times the instructions of the ordinary one, and so many more.
+/// The limit of instructions of an order: this many times those of the ordinary order, plus a constant.
 const LONGER: u64 = 200;
 const LONGEST: u64 = 20_000_000;
 
@@ -23,11 +24,11 @@ const LONGEST: u64 = 20_000_000;
 pub(super) enum End {
     /// All threads have exited.
     Done,
-    /// Nobody wants the launch any more.
+    /// The launch was abandoned.
     Unwanted,
     /// A fault.
     Fault(Box<Fault>),
-    /// Its threads wait for what cannot come.
+    /// Its threads wait for something that cannot happen.
     Hang(Box<Fault>),
 }
 
@@ -84,7 +85,7 @@ impl<'d, 'e> Driver<'d, 'e> {
         Some(Driver { env, lanes, random, style, waiting, residents, idle: 0, probe, usual, unwanted, turn })
     }
 
-    /// Runs until all is done; how it ended, and the lines of stores that others did not see.
+    /// Runs until everything is done. Returns how it ended, and the lines of stores that others did not see.
     pub(super) fn run(mut self) -> (End, Vec<[u32; 2]>) {
         let mut turns = 0;
         let end = loop {
@@ -107,7 +108,7 @@ impl<'d, 'e> Driver<'d, 'e> {
                 break end;
             }
         };
-        // What is written late is written before the next order.
+        // Delayed stores are written before the next order.
         let mut unseen = Vec::new();
         if let Some(mut order) = self.lanes.order.take() {
             order.set_calm(true);
@@ -119,7 +120,7 @@ impl<'d, 'e> Driver<'d, 'e> {
         (end, unseen)
     }
 
-    /// Starts groups, as many as there may be at a time.
+    /// Starts groups, up to the maximum number at a time.
     fn start(&mut self) {
         while self.residents.len() < self.style.resident
             && let Some(index) = self.waiting.pop_front()
@@ -136,8 +137,8 @@ impl<'d, 'e> Driver<'d, 'e> {
         self.residents.iter().map(|resident| resident.group.size()).sum()
     }
 
-    /// The warp that runs next: of which resident, and which of its warps that can run. A resident has one: without, it would be
-    /// deadlocked, or gone.
+    /// The warp that runs next: the resident group, and one of its runnable warps. A resident group has a runnable warp;
+    /// otherwise it would be deadlocked or finished.
     fn choose(&mut self) -> (usize, (usize, usize)) {
         if !self.style.ranked {
             let resident = self.random.below(self.residents.len());
@@ -175,7 +176,7 @@ impl<'d, 'e> Driver<'d, 'e> {
         Ok(())
     }
 
-    /// A turn, and what comes of it: whether anything has changed.
+    /// Runs a turn, and handles its result; returns whether anything has changed.
     fn step(
         &mut self,
         index: usize,
@@ -259,7 +260,7 @@ impl<'d, 'e> Driver<'d, 'e> {
         Some(group.overdue(&self.lanes))
     }
 
-    /// Who has not started.
+    /// The groups that have not started.
     fn absent(&self) -> String {
         let blocks: u32 = self.env.cluster.iter().product();
         match self.waiting.len() * blocks as usize {

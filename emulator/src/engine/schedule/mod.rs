@@ -1,10 +1,10 @@
 //! Runs a launch under orders of its warps and blocks that seeds decide.
 //!
 //! Where a module's memory has a [`Scheduler`](crate::schedule::Scheduler), the decoder puts [`ORDER`] in place of each instruction that
-//! accesses memory or orders accesses: in the ordinary order it notes what is written ([`undo`]); under a seed it also lets other warps
-//! go first, leaves some threads of a warp behind, and keeps stores back ([`late`]). Other modules are decoded as ever.
+//! accesses memory or orders accesses: in the ordinary order it records the written bytes ([`undo`]); under a seed it also lets other
+//! warps run first, leaves some threads of a warp behind, and delays stores ([`delayed_stores`]). Other modules are decoded as usual.
 //!
-//! [`orders`] makes the runs, [`driver`] decides who runs, [`probe`] finds out that nobody gets any further.
+//! [`orders`] performs the runs, [`driver`] schedules the warps, [`probe`] detects that no warp makes progress.
 #![allow(unsafe_code)]
 // Relies on: operands as in `exec::lanes`; the decoder puts `ORDER` only in code that knows what it replaces.
 
@@ -51,7 +51,7 @@ pub(super) const ORDER: Exec = |lanes, inst| {
 /// Turns of warps after which a volatile or relaxed store becomes visible at the latest.
 const TURNS: [u64; 4] = [32, 128, 512, 2048];
 
-/// What a warp looked at last, while nothing changes.
+/// The last memory that a warp has polled, while nothing changes.
 #[derive(Clone, Copy)]
 pub(super) struct LastPoll {
     line: u32,
@@ -69,20 +69,20 @@ pub(crate) struct Order {
     turn: u64,
     /// Lines of stores that others did not see, each with the line that read there.
     unseen: BTreeSet<[u32; 2]>,
-    /// Whether memory has changed since this was last asked.
+    /// Whether memory has changed since the last query.
     changed: bool,
-    /// What warps look at, since nothing changes.
+    /// The memory that warps poll, since nothing changes.
     looks: BTreeMap<WarpKey, LastPoll>,
-    /// When the launch started, and what a thread last saw of the time.
+    /// The start of the launch, and the time that a thread last read.
     start: u64,
     time: Cell<u64>,
 }
 
-/// Where an order is not the ordinary one.
+/// The state of an order that is not the ordinary one.
 struct RandomOrder {
     random: Random,
     style: Style,
-    /// Nobody interferes: it is being found out whether anybody gets any further.
+    /// Whether interference is off, while it is determined whether any warp makes progress.
     calm: bool,
 }
 
@@ -118,7 +118,7 @@ impl Order {
         now
     }
 
-    /// Whether what the launch does outside of memory counts: it is done once.
+    /// Whether effects outside of memory take place: they do so once, in the ordinary order.
     pub(super) fn is_ordinary(&self) -> bool {
         self.chance.is_none()
     }
@@ -143,7 +143,7 @@ impl Order {
         std::mem::take(&mut self.changed)
     }
 
-    /// A warp's turn is over: sometimes a store becomes visible by itself, and those do that are due.
+    /// Ends a warp's turn: due stores become visible, and sometimes another one.
     fn end_turn(&mut self) {
         self.turn += 1;
         self.changed |= self.late.due(self.turn);
@@ -154,7 +154,7 @@ impl Order {
         }
     }
 
-    /// A chance of so many in 256, where this order has any.
+    /// True with a probability in 256ths, which depends on the style of this order.
     fn draw(&mut self, of_256: impl Fn(&Style) -> u32) -> bool {
         match &mut self.chance {
             Some(RandomOrder { random, style, calm: false }) => random.chance(of_256(style)),
@@ -162,7 +162,7 @@ impl Order {
         }
     }
 
-    /// Some of these lanes, not all: they stay behind.
+    /// Chooses some of these lanes, not all, to stay behind.
     fn left_behind(&mut self, lanes: u32) -> u32 {
         if lanes.count_ones() < 2 || !self.draw(|style| style.parts) {
             return 0;
@@ -230,7 +230,7 @@ impl Order {
         reads && self.chance.as_ref().is_none_or(|chance| !chance.calm && self.late.is_empty())
     }
 
-    /// Others may go first, after an instruction that gave this step.
+    /// Lets other warps run first, depending on chance, after an instruction with this step.
     fn pause(&mut self, step: Step) -> Step {
         match step {
             Step::Next if self.draw(|style| style.preempts) => Step::Preempt,
@@ -292,7 +292,7 @@ impl Order {
         }
     }
 
-    /// Lanes have written: whether that changed memory, or will be seen later.
+    /// Called after lanes have written: returns whether that changed memory, or will become visible later.
     fn after(
         &mut self,
         inst: &Inst,
@@ -308,7 +308,7 @@ impl Order {
         let is_store = matches!(note.what, What::Store { .. }) && !Access(inst.aux).ordered();
         let polled = Access(inst.aux).polls();
         let stays = polled && !self.chance.as_ref().is_some_and(|chance| chance.style.delays_polled);
-        // Lanes of one store that write to one place: which of them stays was decided.
+        // Lanes of one store that write to the same place: which of them wins was decided.
         let apart = || {
             let mut hosts: Vec<u64> = written.iter().map(Touch::host).collect();
             hosts.sort_unstable();
@@ -337,7 +337,7 @@ impl Order {
     }
 }
 
-/// What the lanes of an instruction access.
+/// The accesses of an instruction's lanes.
 #[derive(Default)]
 struct Touched {
     read: Vec<Touch>,

@@ -1,4 +1,4 @@
-//! What is known of an instruction that takes part in an order: noted while it is decoded.
+//! The information about an instruction for schedules, recorded by the decoder.
 
 use super::super::code::Exec;
 use super::super::watch::Note;
@@ -7,15 +7,15 @@ use super::super::watch::Note;
 pub(crate) struct Scheduled {
     /// What runs it.
     pub(crate) exec: Exec,
-    /// What it does to memory, or to the order of accesses.
+    /// Its effect on memory, or on the order of accesses.
     pub(crate) note: Option<Note>,
-    /// What there is for an order to do.
+    /// The action of a schedule.
     pub(crate) role: Role,
     /// Its line in the PTX text.
     pub(crate) line: u32,
 }
 
-/// What there is for an order to do at an instruction.
+/// The action of a schedule at an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// Nothing.
@@ -25,12 +25,12 @@ pub(crate) enum Role {
         /// Whether each thread does so for itself, and some of a warp may do it later than the others.
         parts: bool,
     },
-    /// Threads wait for others of their warp or cluster, or a fence: what they stored before is seen.
+    /// A wait for other threads of the warp or cluster, or a fence: earlier stores become visible.
     Meet,
-    /// A fence for the threads of a block, or a barrier of it: these see what was stored before.
+    /// A fence for the threads of a block, or a barrier of it: earlier stores become visible to the block.
     MeetBlock,
     /// Threads end: their block's shared memory may end with them, and what else they stored may still be seen later.
     End,
-    /// A branch, where threads may part.
+    /// A branch, at which threads may diverge.
     Branch,
 }

@@ -17,14 +17,14 @@ use crate::interrupt;
 use crate::memory::Memory;
 use crate::schedule::{DifferenceKind, ScheduleDifference, Scheduler};
 
-/// Where what a launch writes is noted, if it runs under several orders.
+/// The undo log for the writes of a launch, if it runs under several orders.
 pub(in crate::engine) fn undo_of(kernel: &Kernel, memory: &Memory) -> Option<Arc<Mutex<Undo>>> {
     let scheduler = memory.scheduler().filter(|scheduler| scheduler.schedules().count() > 0)?;
     (!kernel.scheduled.is_empty()).then(|| Arc::new(Mutex::new(Undo::at(scheduler.now()))))
 }
 
-/// Runs a launch again under each seed, after the ordinary order has ended with that result, and leaves memory as that did. After a fault
-/// there is nothing to compare with.
+/// Runs a launch again under each seed, after the ordinary order has ended with that result, and leaves memory in the state of the
+/// ordinary order. After a fault there is nothing to compare with.
 pub(in crate::engine) fn run_others(env: &Env<'_>, result: &Result<Stats, Box<Fault>>, ends: RunControl<'_>) {
     let (Ok(stats), Some(undo), Some(scheduler)) = (result, &env.undo, env.memory.scheduler()) else {
         return;
@@ -76,7 +76,7 @@ fn run(
 ) -> (End, Vec<[u32; 2]>) {
     let late_stores = env.memory.scheduler().is_some_and(|scheduler| scheduler.schedules().has_late_stores());
     let memory = env.memory.apart(checker);
-    // What it prints was printed.
+    // Its output was already printed.
     let launch = Launch { printer: Printer::new(|_| {}), ..env.launch.clone() };
     let again = Env {
         kernel: env.kernel,
@@ -105,13 +105,13 @@ fn place(finding: &Finding) -> CheckedPlace {
     (finding.kind.name(), mine.min(other), mine.max(other))
 }
 
-/// What the checks have found in the kernel so far, in the ordinary order.
+/// The findings of the checks in the kernel so far, in the ordinary order.
 fn known_places(env: &Env<'_>) -> HashSet<CheckedPlace> {
     let Some(checker) = env.memory.checker() else { return HashSet::new() };
     checker.peek().iter().filter(|finding| finding.kernel == env.kernel.name).map(place).collect()
 }
 
-/// What the orders of a launch have brought out.
+/// The differences that the orders of a launch have shown.
 struct Found<'f> {
     env: &'f Env<'f>,
     scheduler: &'f Scheduler,

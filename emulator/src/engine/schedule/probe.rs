@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use super::delayed_stores::WarpKey;
 
-/// How often a warp has to come back to a state before that counts.
+/// How often a warp must return to a state before it counts as a cycle.
 const RETURNS: u32 = 2;
-/// Turns after which a warp that only looks at memory again and again counts as waiting, though its registers change.
+/// The number of turns after which a warp that only polls memory counts as waiting, although its registers change.
 const POLLS: u32 = 64;
 
-/// What is known of one warp.
+/// The observations of one warp.
 #[derive(Default)]
 struct Trace {
     /// The state that is compared with, and how many turns ago it was.
@@ -21,12 +21,12 @@ struct Trace {
     polls: u32,
 }
 
-/// What is known of all warps, since memory changed last.
+/// The observations of all warps since memory last changed.
 #[derive(Default)]
 pub(super) struct Probe(BTreeMap<WarpKey, Trace>);
 
 impl Probe {
-    /// A warp ended a turn in that state; `polls` says that it did little but look at memory.
+    /// Records that a warp ended a turn in that state; `polls` means that it mostly polled memory.
     pub(super) fn note(&mut self, warp: WarpKey, state: u64, polls: bool) {
         let trace = self.0.entry(warp).or_default();
         trace.polls = if polls { trace.polls + 1 } else { 0 };
@@ -42,7 +42,7 @@ impl Probe {
         }
     }
 
-    /// Whether a warp goes in a circle.
+    /// Whether a warp repeats a cycle of states.
     pub(super) fn is_stuck(&self, warp: WarpKey) -> bool {
         self.0.get(&warp).is_some_and(|trace| trace.returns >= RETURNS || trace.polls >= POLLS)
     }

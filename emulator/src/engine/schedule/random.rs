@@ -23,7 +23,7 @@ impl Random {
         (self.number() >> 16) as usize % bound.max(1)
     }
 
-    /// True so many times of 256.
+    /// True with a probability in 256ths.
     pub(super) fn chance(&mut self, of_256: u32) -> bool {
         ((self.number() >> 24) as u32 & 255) < of_256
     }
@@ -44,12 +44,12 @@ impl Random {
 /// Code for architectures before this one may rely on the threads of a warp to stay together.
 const VOLTA: u32 = 70;
 
-/// What an order is like: each seed has one of many kinds, because each kind of mistake shows in another.
+/// The style of an order: each seed has one of many, because each kind of mistake shows in a different one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Style {
-    /// How often a warp has to let others go after an access, of 256.
+    /// How often, in 256ths, a warp must yield to others after an access.
     pub(super) preempts: u32,
-    /// How often some threads of a warp stay behind at an access, of 256.
+    /// How often, in 256ths, some threads of a warp stay behind at an access.
     pub(super) parts: u32,
     /// How often an ordinary store becomes visible late, of 256.
     pub(super) delays: u32,
@@ -59,11 +59,11 @@ pub(super) struct Style {
     pub(super) lands: u32,
     /// Whether the threads of a warp stay together as on GPUs before Volta.
     pub(super) lockstep: bool,
-    /// Blocks (or clusters) that there are at a time.
+    /// The number of resident blocks (or clusters).
     pub(super) resident: usize,
     /// Whether blocks start in another order than that of their numbers.
     pub(super) shuffled: bool,
-    /// Whether some warps and blocks go before others, until that changes; otherwise all are alike.
+    /// Whether warps and blocks have priorities, which change over time; otherwise all are equal.
     pub(super) ranked: bool,
 }
 

@@ -1,7 +1,7 @@
-//! What a launch writes, so that it can be run again from the same memory, and the results compared.
+//! Records the writes of a launch, so that it can be run again from the same memory and the results can be compared.
 #![allow(unsafe_code)]
-// Relies on: what a region describes is there while the threads run that see it (the head of `exec::memory::region`): memory that is
-// no block's, which alone is noted, while the launch runs.
+// Relies on: the memory of a region is valid while the threads that can access it run (the head of `exec::memory::region`). Only
+// memory that does not belong to a block is recorded, which is valid while the launch runs.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ const CELL: usize = 64;
 /// Words of a cell.
 const WORDS: usize = CELL / 4;
 
-/// Bytes that the launch wrote, in whatever order, with what they were.
+/// Bytes that the launch has written in any order, with their original values.
 #[derive(Default)]
 pub(in crate::engine) struct Undo {
     /// By the host's address of the region, since two of them may have bytes in one cell, and that of the cell, divided by its size.
@@ -31,7 +31,7 @@ struct Cell {
     offset: i64,
     /// The bytes that were written.
     written: u64,
-    /// Those of them that the ordinary order wrote.
+    /// The bytes of these that the ordinary order wrote.
     by_first: u64,
     /// The bytes that counted as written before.
     known: u64,
@@ -48,7 +48,7 @@ impl Cell {
         Cell { region, offset, written: 0, by_first: 0, known: 0, before, first, lines: [[0; WORDS]; 2] }
     }
 
-    /// These bytes are about to be written for the first time.
+    /// Records bytes that are about to be written for the first time.
     fn add(&mut self, snapshot: &Snapshot, new: u64) {
         self.written |= new;
         let now = self.load();
@@ -64,18 +64,18 @@ impl Cell {
         self.region.host.wrapping_offset(self.offset as isize + at as isize)
     }
 
-    /// What is there: of the bytes that were written.
+    /// The current values of the written bytes.
     fn load(&self) -> [u8; CELL] {
         let mut bytes = [0; CELL];
         if self.written == u64::MAX {
-            // SAFETY: 1, 2: all bytes of the cell are noted as written, now or soon: each was found inside the memory
-            // that starts at `region.host` (`note` keeps other regions apart), which the snapshot keeps while the
-            // launch runs, and which is used as the head of `access` says.
+            // SAFETY: 1, 2: all bytes of the cell are recorded as written, now or soon: each was found inside the
+            // memory that starts at `region.host` (`note` separates other regions), which the snapshot keeps while
+            // the launch runs, and which is used as the head of `access` says.
             unsafe { access::load(self.byte(0), &mut bytes) };
             return bytes;
         }
         for (at, byte) in bytes.iter_mut().enumerate().filter(|(at, _)| self.written & 1 << at != 0) {
-            // SAFETY: 1, 2: a byte that is noted: in memory of the region, there and used as was said of all of them.
+            // SAFETY: 1, 2: a recorded byte: in memory of the region, valid and used as for all of them above.
             unsafe { access::load(self.byte(at), std::slice::from_mut(byte)) };
         }
         bytes
@@ -100,7 +100,7 @@ impl Cell {
 }
 
 impl Undo {
-    /// Of a launch that starts at that time, in nanoseconds of `%globaltimer`.
+    /// For a launch that starts at that time, in nanoseconds of `%globaltimer`.
     pub(super) fn at(start: u64) -> Undo {
         Undo { start, ..Undo::default() }
     }
@@ -140,7 +140,8 @@ impl Undo {
         }
     }
 
-    /// The ordinary order has ended: what is there now is what others are compared with. Then everything is as it was before.
+    /// Called at the end of the ordinary order: keeps the current contents for comparison with others, and then restores the
+    /// memory from before the launch.
     pub(super) fn end_first(&mut self, memory: &Memory, snapshot: &Snapshot) {
         for cell in self.cells.values_mut() {
             (cell.first, cell.by_first) = (cell.load(), cell.written);
@@ -149,7 +150,7 @@ impl Undo {
         self.rewind(memory, snapshot);
     }
 
-    /// What differs from the ordinary order. Then everything is as it was before.
+    /// Returns the differences from the ordinary order, and restores the memory from before the launch.
     pub(super) fn rewind(&mut self, memory: &Memory, snapshot: &Snapshot) -> Option<DifferentBytes> {
         let mut found: Option<DifferentBytes> = None;
         let mut count = 0;
@@ -159,7 +160,7 @@ impl Undo {
             if let Some(at) = different.next() {
                 count += 1 + different.count() as u64;
                 let address = cell.address() + (at & !3) as u64;
-                // The cells are in the order of the host's addresses, which are others each time.
+                // The cells are in the order of host addresses, which differ in each run.
                 if found.as_ref().is_none_or(|known| address < known.address) {
                     found = Some(DifferentBytes {
                         count: 0,
@@ -188,7 +189,7 @@ impl Undo {
     }
 }
 
-/// Whether a byte counts as written; true where nothing is tracked.
+/// Whether a byte counts as written; true if that is not tracked.
 fn is_written(snapshot: &Snapshot, address: u64) -> bool {
     let allocation = snapshot.find(address).and_then(|index| snapshot.get(index));
     let Some(allocation) = allocation else { return true };

@@ -1,9 +1,9 @@
-//! The instructions that the engine has: one table, which decodes and which documents.
+//! The instructions that the engine supports: one table for decoding and documentation.
 //!
-//! A row is a pattern in the ISA's own notation and what it builds. `.{a|b}` is a modifier that takes one of the
-//! values, `[...]` one that may be missing; modifiers are matched in any order, except that of two with the same
-//! values (`cvt.{u32|s32}.{u32|s32}`) the first comes first. All types and modifiers of a row combine freely: what
-//! the ISA forbids among them is ptxas' to refuse.
+//! A row is a pattern in the ISA's own notation and the function that builds the instruction. `.{a|b}` is a modifier
+//! with one of the values, `[...]` one that may be missing; modifiers are matched in any order, except that of two
+//! with the same values (`cvt.{u32|s32}.{u32|s32}`) the first in the name matches first. All types and modifiers of a
+//! row can be combined: combinations that the ISA forbids are left to ptxas to refuse.
 
 mod atomic;
 mod bulk;
@@ -64,7 +64,7 @@ pub(super) enum Make {
 pub(super) struct Row {
     /// The name with its types and modifiers.
     pub(super) pattern: &'static str,
-    /// What it builds.
+    /// How it is built.
     pub(super) make: Make,
 }
 
@@ -119,7 +119,7 @@ impl<'n> Form<'n> {
         self.values.iter().copied()
     }
 
-    /// The value of modifier `index` of the pattern, empty where it is missing.
+    /// The value of modifier `index` of the pattern, empty if it is missing.
     pub(super) fn value(&self, index: usize) -> &'n str {
         self.values.get(index).copied().unwrap_or_default()
     }
@@ -129,7 +129,7 @@ impl<'n> Form<'n> {
         self.values.first().copied().unwrap_or_default()
     }
 
-    /// The first type; patterns without one must not ask.
+    /// The first type; must not be called for patterns without a type.
     pub(super) fn ty(&self) -> Type {
         self.types().next().unwrap_or(Type::B32)
     }
@@ -262,7 +262,7 @@ pub(super) fn decode(builder: &mut Builder<'_, '_>) -> Result<(), Refusal> {
     let name = builder.name();
     let mut parts = name.split('.');
     let mnemonic = parts.next().unwrap_or_default();
-    // What steers caches changes no result: there are none.
+    // Cache modifiers do not change results, because there are no caches.
     let evicts = matches!(mnemonic, "ld" | "st");
     let parts = parts.filter(|part| *part != CACHE_HINT && !(evicts && part.starts_with("L2::evict_")));
     let rows = table().get(mnemonic).ok_or_else(|| Refusal::new("this engine does not have it yet"))?;

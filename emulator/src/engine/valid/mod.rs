@@ -1,8 +1,9 @@
-//! Whether a module is PTX that assembles: what ptxas refuses is refused when the module is loaded, with its line.
+//! Checks that a module is PTX that assembles: code that ptxas refuses is refused when the module is loaded, with its
+//! line.
 //!
-//! Names, types, numbers of operands, state spaces, labels, guards, limits, and the version and target they need are checked for all functions, whether or not something
-//! reaches them. What the engine itself can run is not asked here: the forms are those of the ISA. `tests/engine/invalid.rs` has an
-//! example of each rule, and a comparison with ptxas 13.0 over thousands of changed files.
+//! Names, types, numbers of operands, state spaces, labels, guards, limits, and the version and target they need are checked for all
+//! functions, whether or not they are reached. Whether the engine can run the code is not checked here: the forms are those of the ISA.
+//! `tests/engine/invalid.rs` has an example of each rule, and a comparison with ptxas 13.0 over thousands of changed files.
 
 mod calls;
 mod constants;
@@ -33,7 +34,7 @@ const MOST_PARAMETERS: usize = 0x7ffc;
 /// In the first line of what the emulator's linker writes: definitions may stand behind what uses them.
 pub(crate) const LINKED: &str = "// linked";
 
-/// What is known while a module is checked.
+/// The state of a check of a module.
 pub(super) struct Check<'a> {
     names: Names<'a>,
     signatures: HashMap<&'a str, Signature>,
@@ -59,7 +60,7 @@ fn duplicate(line: u32, name: &str) -> LoadFailure {
 }
 
 impl<'a> Check<'a> {
-    /// Checks what stands outside functions, and begins.
+    /// Checks declarations outside of functions, and returns the check for functions.
     pub(super) fn new(module: &Module<'a>, text: &str) -> Result<Check<'a>, LoadFailure> {
         let mut check = Check {
             names: Names::new(),

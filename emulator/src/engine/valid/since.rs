@@ -1,4 +1,4 @@
-//! The PTX version and the target that a module must name for what it uses, as ptxas 13.0 has it: one table.
+//! The PTX version and the target that a module must name for the features that it uses, as in ptxas 13.0: one table.
 //!
 //! A row is a version, a target (`-` where any will do) and what needs them, separated by blanks. `mma.sp` is every `mma` that has the
 //! modifier `.sp`, wherever it stands; of two modifiers or types the first stands before the second: `cvt.f32.bf16` is a conversion from
@@ -115,7 +115,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("8.8", "sm_100", "{ld|st}.v8.{b32|u32|s32|f32} {ld|st}.v4.{b64|u64|s64|f64}"),
 ];
 
-/// Special registers, without what stands behind a dot.
+/// Special registers, without the part after a dot.
 fn of_special(family: &str) -> Need {
     match family {
         "%clock_hi" => Need::new(50, 0),
@@ -154,7 +154,7 @@ impl From<Arch> for Target {
 }
 
 impl Target {
-    /// Whether code for this target may use what `needed` brought.
+    /// Whether code for this target may use features that were introduced with `needed`.
     fn has(self, needed: Target) -> bool {
         if needed.letter.is_some() { self == needed } else { self.number >= needed.number }
     }
@@ -231,7 +231,7 @@ fn patterns() -> &'static HashMap<&'static str, Vec<Pattern>> {
     })
 }
 
-/// What the name of an instruction needs.
+/// The requirements of an instruction name.
 fn of_name(name: &str) -> Need {
     let mut parts = name.split('.');
     let mnemonic = parts.next().unwrap_or_default();
@@ -240,7 +240,7 @@ fn of_name(name: &str) -> Need {
     needs.fold(Need::default(), Need::and)
 }
 
-/// What the special registers among the operands need.
+/// The requirements of the special registers among the operands.
 fn of_registers(operand: &Operand<'_>, names: &Names<'_>) -> Need {
     let of = |name: &str| {
         let need = of_special(name.split('.').next().unwrap_or_default());
@@ -252,7 +252,7 @@ fn of_registers(operand: &Operand<'_>, names: &Names<'_>) -> Need {
     }
 }
 
-/// What is said by the number and kinds of operands alone.
+/// The requirements that follow only from the number and kinds of operands.
 fn of_operands(instruction: &Instruction<'_>, names: &Names<'_>) -> Need {
     let (name, operands) = (instruction.name, instruction.operands.as_slice());
     let has = |part: &str| name.split('.').any(|other| other == part);
@@ -274,7 +274,7 @@ fn of_operands(instruction: &Instruction<'_>, names: &Names<'_>) -> Need {
     }
 }
 
-/// What a module names, and what the instructions that were met need.
+/// The version and target that a module names, and the requirements of instruction names seen so far.
 pub(super) struct Since<'a> {
     module: Need,
     known: HashMap<&'a str, Need>,

@@ -1,7 +1,9 @@
-//! Lanes that a divergent branch left behind a place that the others still have to come to: the end of an `if`, or what follows a loop.
+//! Lanes that a divergent branch moved ahead to a position that the others still have to reach: the end of an `if`, or the code after a
+//! loop.
 //!
-//! Mostly the others come there next, and the lanes go on together. So they are not made a split at once: the running split keeps them
-//! aside, and joins them when it stands where they do. Whatever else it does, they become a split before the scheduler looks.
+//! Usually the others get there next, and the lanes continue together. So they are not made a split at once: the running split keeps
+//! them aside, and merges with them when it reaches their position. If it does anything else, they become a split before the scheduler
+//! runs.
 
 use super::Warp;
 

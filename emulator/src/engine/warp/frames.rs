@@ -8,12 +8,12 @@ use super::super::kernel::Kernel;
 
 /// Deepest nesting of calls.
 const DEEPEST: u32 = 4096;
-/// Most rows of registers in the frames of a warp: 64 MiB.
+/// The maximum number of rows of registers in the frames of a warp: 64 MiB.
 const MOST_ROWS: usize = 512 << 10;
 /// Most bytes of local memory of a thread, as on hardware.
 const MOST_LOCAL: u32 = 512 << 10;
 
-/// Where a call came from.
+/// The origin of a call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Caller {
     /// The frame.
@@ -39,7 +39,7 @@ struct Frame {
     /// Splits in it, and frames called from it.
     holders: u32,
     local_base: u32,
-    /// Bytes of local memory behind its variables, as many as any of its threads asked for.
+    /// Bytes of local memory after its variables: the maximum that any of its threads has requested.
     dynamic: u32,
 }
 
@@ -102,7 +102,7 @@ impl Frames {
         let constants = function.constants.len();
         let total = constants + function.rows as usize;
         if frame.code == code && frame.rows.len() == total {
-            // The constants are there from the last time: nothing writes them.
+            // The constants are still valid from the last use, because they are never written.
             for rows in &function.zeroed {
                 frame.rows[constants..][rows.start as usize..rows.end as usize].fill(Row::ZERO);
             }
@@ -124,7 +124,7 @@ impl Frames {
         Ok(index)
     }
 
-    /// Gives a frame at least so many bytes of local memory behind its variables.
+    /// Gives a frame at least that many bytes of local memory after its variables.
     pub(super) fn grow(
         &mut self,
         kernel: &Kernel,
@@ -163,8 +163,8 @@ impl Frames {
         }
     }
 
-    /// Moves what the lanes of `mask` have in frame `from`, and in those that it was called from, to frame `into` and its callers. False, and
-    /// nothing is moved, unless the two were called from the same places.
+    /// Moves the values of the lanes of `mask` in frame `from` and its callers to frame `into` and its callers. False, and nothing is
+    /// moved, unless both were called from the same positions.
     pub(super) fn merge(&mut self, kernel: &Kernel, into: usize, from: usize, mask: u32) -> bool {
         let mut pairs = Vec::new();
         let (mut a, mut b) = (into, from);
@@ -209,7 +209,7 @@ impl Frames {
         self.frames[from] = source;
     }
 
-    /// That many splits in a frame have joined another one in it.
+    /// Records that this many splits in a frame have merged with another one in it.
     pub(super) fn join(&mut self, frame: usize, count: usize) {
         self.frames[frame].holders -= count as u32;
     }

@@ -7,11 +7,12 @@ use super::super::exec::lanes::Lanes;
 use super::aside::Aside;
 use super::{BlockState, Event, Split, State, Warp};
 
-/// Backward branches after which a split lets others of its warp go first: one of them may hold the lock it spins on.
+/// The number of backward branches after which other splits of the warp are preferred: one of them may hold the lock
+/// that this one spins on.
 pub(super) const PATIENCE: u32 = 1000;
-/// Basic blocks that the others then run.
+/// The number of basic blocks that the others then run.
 const BOOST: u32 = 1000;
-/// Backward branches that a load counts for which looks for another thread's store.
+/// The number of backward branches that a polling load counts for.
 const POLL_WEIGHT: u32 = 64;
 
 /// Why the running split stopped.
@@ -20,12 +21,12 @@ enum Stop {
     Event(Event),
     /// It stands at a control instruction.
     Control,
-    /// It went back, and other splits, warps or blocks may have to get their turn.
+    /// It made a backward branch, and other splits, warps or blocks may have to get their turn.
     Spent,
 }
 
 impl Warp {
-    /// The split to run: splits that stand at its place have joined it.
+    /// The split to run, after splits with the same position were merged into it.
     pub(super) fn choose(&mut self) -> Option<usize> {
         if let [only] = self.splits.as_slice() {
             return (only.state == State::Ready).then_some(0);
@@ -55,7 +56,8 @@ impl Warp {
             if !split.is_ready() {
                 continue;
             }
-            // The boosted one, else the deepest, else the one that is furthest behind. Depths have less than 31 bits.
+            // The boosted one, otherwise the deepest, then the one that is furthest behind. Depths have less than 31
+            // bits.
             let first = u64::from(boosted.is_some_and(|id| id != split.id)) << 63;
             let depth = u64::from(i32::MAX as u32 - self.frames.depth(split.frame));
             let rank = first | depth << 32 | u64::from(split.pc);
@@ -150,8 +152,8 @@ impl Warp {
             let mut rest = code.insts[pc as usize..end as usize].iter();
             let mut step = Step::Next;
             for inst in rest.by_ref() {
-                // SAFETY: 1: the decoder took what `ExecPair::pick` gives on this CPU; 2: `enter` pointed the lanes at a frame of this code, whose
-                // instruction this is.
+                // SAFETY: 1: the decoder used the result of `ExecPair::pick` for this CPU; 2: `enter` pointed the lanes at a frame of this
+                // code, whose instruction this is.
                 step = unsafe { (inst.exec)(lanes, inst) };
                 if step != Step::Next {
                     break;
@@ -200,8 +202,8 @@ impl Warp {
         (stop, aside)
     }
 
-    /// Of the lanes of a divergent branch those that are behind go on; those that are ahead wait for them. Where the former go on, and where
-    /// a split stands that this made, or nowhere.
+    /// Of the lanes of a divergent branch, those that are behind continue, and those that are ahead wait for them. Where the former go on,
+    /// and where a split stands that this made, or nowhere.
     #[inline(always)]
     fn diverge(&mut self, index: usize, at: u32, aside: &mut Aside, lanes: &Lanes<'_>) -> (u32, u32) {
         let (target, taken, mask) = (lanes.target, lanes.taken, self.splits[index].mask);

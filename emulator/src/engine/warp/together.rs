@@ -1,8 +1,8 @@
-//! Barriers to which the threads of a warp have to come together: `bar`, and the `.aligned` forms of `barrier`.
+//! Barriers that the threads of a warp must execute together: `bar`, and the `.aligned` forms of `barrier`.
 //!
 //! Threads that the scheduler, not a branch, has separated count as together once all have reached the same instruction: the first wait for
 //! the rest of their warp. If the rest cannot get there, because it waits at another such barrier or because nothing in the cluster can run,
-//! the program is wrong. Each part then arrives on its own, and the watch is told.
+//! the program is wrong. Each part then arrives separately, which is reported to the watch.
 
 use super::super::code::{Control, Inst};
 use super::super::exec::lanes::Lanes;
@@ -50,7 +50,7 @@ impl Warp {
         Ok(true)
     }
 
-    /// Splits that wait for the rest of their warp do so no longer. Whether there were any.
+    /// Makes splits that wait for the rest of their warp stop waiting. Returns whether there were any.
     pub(in crate::engine) fn go_alone(&mut self) -> bool {
         let mut parted = false;
         for split in self.splits.iter_mut().filter(|split| split.state == State::Rest) {

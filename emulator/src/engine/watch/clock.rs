@@ -1,13 +1,13 @@
-//! What orders accesses: vector clocks of the warps of a block, and times between blocks.
+//! The order of accesses: vector clocks for the warps of a block, and timestamps between blocks.
 //!
-//! A unit is a block, or the blocks of a cluster. Each of its warps counts epochs and knows, for each other warp, the
-//! last epoch of which everything has happened before. A barrier makes all that meet at it know what any of them knew.
-//! In the same way it knows the last epoch whose writes a `fence.proxy.async` has made visible to bulk copies and `wgmma`.
+//! A unit is a block, or the blocks of a cluster. Each of its warps counts epochs and knows, for each other warp, the last
+//! epoch that has happened before entirely. At a barrier, all warps that meet learn what any of them knew. In the same way
+//! it knows the last epoch whose writes a `fence.proxy.async` has made visible to bulk copies and `wgmma`.
 //!
-//! Fences, volatile and relaxed accesses and atomics are taken for one lock that everybody shares: a release leaves
-//! there what the warp knows, an acquire takes it. What really synchronises is thus always seen, also where the flag
-//! that carries it could be any word; some that does not is taken for it. Between units the same is done with
-//! times: an access is ordered before another if its unit released it before the other's warp acquired something.
+//! Fences, volatile and relaxed accesses and atomics are treated as operations on one global lock: a release stores
+//! the warp's knowledge there, an acquire reads it. So real synchronisation is always recognised, whichever word is
+//! the flag; but some unsynchronised code counts as synchronised. Between units the same is done with timestamps: an
+//! access is ordered before another if its unit released it before the other's warp acquired something.
 
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;

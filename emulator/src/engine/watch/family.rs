@@ -1,11 +1,12 @@
-//! The grids that one launch of the host leads to, and what orders an access behind those of other grids.
+//! The grids that result from one launch of the host, and the order between accesses of different grids.
 //!
-//! A grid sees what the thread that launched it did, and knew of, before the launch; what the launching grid does afterwards it does not see. Launches by
-//! one grid are in order if they are to one stream, if an event orders them, or if the later one is to the tail, which comes behind all that the
-//! grid did and led to. Besides that, fences and atomics order accesses of different grids as they do those of different blocks.
+//! A grid sees the effects that happened before the launch in the launching thread, but not later ones of the launching grid. Launches by
+//! one grid are ordered if they are to the same stream, if an event orders them, or if the later one is to the tail stream, which runs
+//! after everything that the grid did and launched. Apart from that, fences and atomics order accesses of different grids like those of
+//! different blocks.
 //!
-//! Grids run one after the other, each with all that it leads to, so a grid has a lower number than those that it leads to. Work of a
-//! launching grid that continues after its instruction counts as done when something is launched.
+//! Grids run one after the other, each with all its descendants, so a grid has a lower number than its descendants. Asynchronous work
+//! of a launching grid counts as done when something is launched.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

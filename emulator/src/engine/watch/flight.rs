@@ -1,7 +1,8 @@
-//! Work that continues after its instruction: what finishes it, and who knows that it has finished.
+//! Asynchronous work, which continues after its instruction: what completes it, and which warps know that it has
+//! completed.
 //!
-//! Each access of such work has the number of a [`Completion`]. Waiting notes the warp and its epoch there, or at the phase of the
-//! barrier in memory that the work completes at; whoever knows of that epoch by then is behind the work.
+//! Each access of such work has the number of a [`Completion`]. A wait records the warp and its epoch there, or at the phase of
+//! the memory barrier at which the work completes; a warp that knows that epoch is ordered after the work.
 
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};

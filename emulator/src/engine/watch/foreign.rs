@@ -1,6 +1,7 @@
-//! Accesses to the shared memory of other blocks of a cluster: such a block must not end before.
+//! Accesses to the shared memory of other blocks of a cluster, which must not end before such an access.
 //!
-//! A block ends with its last thread. So an access is in time if it happened before any exit of a thread of the block whose memory it is.
+//! A block ends with its last thread. So an access is valid if it happened before the exit of any thread of the block that owns the
+//! memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 

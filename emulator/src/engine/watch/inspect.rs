@@ -1,5 +1,5 @@
-//! What the accesses of one instruction show: whether they lie where they should, whether what they read was written and is visible, and
-//! whether something orders them behind those before.
+//! Checks the accesses of one instruction: whether they are inside their variables, whether the memory they read was written and is
+//! visible, and whether they are ordered after earlier accesses.
 #![allow(unsafe_code)]
 // Relies on: operands as in `exec::lanes`.
 
@@ -28,7 +28,7 @@ pub(super) struct WarpAccess {
 }
 
 impl Watch {
-    /// Looks at what the lanes of one instruction do.
+    /// Checks the accesses of the lanes of one instruction.
     pub(super) fn inspect(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
         let Checks { uninitialised, races, .. } = self.checker.checks();
         if uninitialised {

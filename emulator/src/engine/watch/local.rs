@@ -1,7 +1,7 @@
 //! Which bytes of local memory were written, by lane.
 //!
-//! Programs copy structures with parts that they never set. So a read is no mistake by itself: what it reads is an undefined value, which
-//! is followed ([`value`](super::value)), and a store of an undefined value leaves bytes that were not written.
+//! Programs copy structures with members that were never set. So a read is not a mistake by itself: it results in an undefined value,
+//! which is tracked ([`value`](super::value)), and after a store of an undefined value the bytes still count as not written.
 #![allow(unsafe_code)]
 // Relies on: operands as in `exec::lanes`.
 

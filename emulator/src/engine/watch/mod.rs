@@ -1,28 +1,30 @@
-//! Watches what the threads of a launch do to memory: reads of uninitialised memory, and races.
+//! Watches the memory accesses of a launch for reads of uninitialised memory, and for races.
 //!
 //! Where a module's memory has a [`Checker`], the decoder puts [`WATCH`] in place of each instruction that accesses
-//! memory or orders accesses; it looks at what the lanes are about to do and then runs the instruction. Other modules
-//! are decoded as ever: nothing is tested while they run, but for barriers that open and blocks that end.
+//! memory or orders accesses; it inspects the accesses that the lanes are about to make and then runs the
+//! instruction. Other modules are decoded as usual: nothing is tested while they run, except at barriers that open
+//! and blocks that end.
 //!
-//! What counts as order is in [`clock`]; who accessed what is in [`stamp`]. A launch that is checked for races runs
-//! on one worker, so that the watch sees all of it in one order and finds the same each time.
+//! [`clock`] determines the order of accesses; [`stamp`] records the last accesses. A launch that is checked for
+//! races runs on one worker, so that the watch sees all accesses in one order and its findings are deterministic.
 //!
 //! Two accesses to one byte by different threads are a race if one of them writes, not both are strong (atomic, volatile,
 //! relaxed, acquire, release), nothing orders them, and the later one changes something: a store of the value that is
-//! there already disturbs nobody. Nor is a plain read one against atomics if its threads then go on with an atomic that
-//! looks at the number again: the usual loop around `cas`.
+//! already there is harmless. A plain read does not race with atomics either if its threads then continue with an atomic
+//! that checks the number again, as in the usual loop around `cas`.
 //!
-//! Threads of one warp that wait at different barriers diverge, if one of these is for all of a warp; so do those that pass by one: see [`passing`].
+//! Threads of one warp that wait at different barriers have diverged, if one of the barriers requires the whole warp; so have threads that
+//! pass by such a barrier: see [`passing`].
 //!
-//! Work that continues after its instruction (`cp.async`, bulk copies, `wgmma`) is done at once, and accesses that nobody orders behind its
-//! end are found: see [`flight`] and [`asynchronous`].
+//! Work that continues after its instruction (`cp.async`, bulk copies, `wgmma`) is executed at once, and accesses that are not ordered
+//! after its completion are found: see [`flight`] and [`asynchronous`].
 //!
 //! Undefined values of registers, local memory and shuffles are followed: see [`value`]. Accesses that lead from one variable into another one
 //! are found: see [`bounds`].
 //!
 //! A block of a cluster must not end while others use its shared memory: see [`foreign`].
 //!
-//! The grids that a kernel launches are looked at together with its own: see [`family`].
+//! The grids that a kernel launches are checked together with its own: see [`family`].
 //!
 //! What is not seen: reads of unwritten bytes in memory that the host can write by itself; races with other launches of the host, with copies and with the host; the scope of a block among the blocks of a cluster;
 //! reads older than the last two of a byte; what only another order of the threads would show. Warps that only arrive at a barrier count as if they waited, lanes that meet in a part of
@@ -77,7 +79,7 @@ use super::exec::lanes::Lanes;
 use super::exec::memory::{Access, Region};
 use crate::check::Checker;
 
-/// Looks at what an instruction does, and runs it.
+/// Inspects an instruction, and runs it.
 pub(crate) const WATCH: Exec = |lanes, inst| {
     let Some(watched) = lanes.env.kernel.watched.get(inst.site as usize) else { return Step::Fault };
     if let Some(mut watch) = lanes.watch.take() {

@@ -1,8 +1,9 @@
-//! Threads that pass by a barrier to which their warp has to come together.
+//! Threads that pass by a barrier that their warp must execute together.
 //!
-//! Threads that return early do not have to come to the barriers that follow. Those that return later than the barrier do: they were where
-//! the others of their warp get after it. So what threads do while others of their warp wait is remembered until they come to a barrier
-//! themselves; if they exit instead, and the others then do the same further down, they have passed by.
+//! Threads that return early need not execute later barriers. Threads that return after the barrier must have executed it: they have been
+//! at code that the others of their warp reach after it. So the instructions that threads execute while others of their warp wait are
+//! recorded until they reach a barrier themselves; if they exit instead, and the others then execute the same instructions further down,
+//! they have passed by.
 
 use rustc_hash::FxHashMap;
 

@@ -1,11 +1,11 @@
-//! Values that nobody has made: of registers and local memory that were never written, and of lanes that take no part in a shuffle.
+//! Undefined values: of registers and local memory that were never written, and of lanes that do not participate in a shuffle.
 //!
-//! Compilers leave moves of undefined values, and programs shuffle values that they then leave aside. So a value is followed until
-//! it decides something: an address, a branch, whether an instruction has an effect that it guards, or what a store puts into global memory that is
-//! computed from it (a copy may be of a structure of which not all is set). A guard that decides only what a register holds leaves that undefined, as the
-//! predicate of a choice does. It is followed lane by lane and as a whole: an instruction
-//! that may cover or pick some of its bits (logic, shifts, minima, products of integers) counts as making a defined value of it. Only
-//! the registers of the kernel itself are followed, not those of the functions that it calls.
+//! Compilers generate moves of undefined values, and programs shuffle values that they then discard. So a value is tracked until something
+//! depends on it: an address, a branch, the effect of a guarded instruction, or a computed value that is stored to global memory (a plain
+//! copy may be of a structure with unset members). A guard that only determines the value of a register makes that register undefined, like
+//! the predicate of a selection. Values are tracked per lane and as a whole: the result of an instruction that may mask or select some of
+//! its bits (logic, shifts, minima, products of integers) counts as defined. Only the registers of the kernel itself are tracked, not those
+//! of the functions that it calls.
 #![allow(unsafe_code)]
 // Relies on: operands as in `exec::lanes`.
 

@@ -1,11 +1,12 @@
-//! Products of small matrices (PTX ISA, "Warp-level Matrix Instructions"): what the matrix units of an H200 compute.
+//! Products of small matrices (PTX ISA, "Warp-level Matrix Instructions"): the results of the matrix units of an
+//! H200.
 //!
-//! A tile is what `mma` makes at once: eight rows of A by eight columns of B. The columns of A, which are the rows of B,
-//! come in any order that is the same for both, four by four: [`Left`] and [`Right`] are laid out as the registers of
-//! a warp are, so that a conversion is a loop over 32 lanes, and a row of the result one over 8 columns.
+//! A tile is the part that `mma` computes at once: eight rows of A by eight columns of B. The columns of A, which are
+//! the rows of B, come in any order that is the same for both, four by four: [`Left`] and [`Right`] are laid out as the
+//! registers of a warp are, so that a conversion is a loop over 32 lanes, and a row of the result one over 8 columns.
 //!
-//! Floats are not rounded as IEEE 754 has it: [`float`] has the rules. [`double`] is a chain of fused operations,
-//! [`integer`] is exact. `EXACTNESS.md` says how all of this is known.
+//! Floats are not rounded according to IEEE 754: [`float`] has the rules. [`double`] is a chain of fused operations,
+//! [`integer`] is exact. `EXACTNESS.md` explains how all of this was determined.
 
 pub mod double;
 pub mod float;

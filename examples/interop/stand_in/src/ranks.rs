@@ -1,6 +1,6 @@
 //! A communicator of several processes on one machine: the sums go through TCP to rank 0 and back, in the order of the stream.
 //!
-//! Like the real one, it waits for ever for a rank that is gone, until it is aborted.
+//! Like the real one, it waits forever for a rank that is gone, until it is aborted.
 
 #![allow(unsafe_code)] // Host functions of streams, and memory that they share with copies.
 

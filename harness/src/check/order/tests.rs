@@ -1,4 +1,4 @@
-//! What is ordered and what races, and what that costs.
+//! Tests of what is ordered, what races, and the cost.
 #![allow(clippy::unwrap_used)]
 
 use super::super::clock::tests::{STEPS, nodes};
@@ -8,7 +8,7 @@ const A: Stream = Stream::Made(1, 7);
 const B: Stream = Stream::Made(2, 7);
 const DEFAULT: Stream = Stream::Legacy(7);
 
-/// Whether a write on a stream races with what was noted before.
+/// Whether a write on a stream races with the accesses recorded before.
 fn races(order: &mut Order, stream: Stream) -> bool {
     let at = order.work(stream);
     order.access(0, &access(0, at, 0)).is_some()
@@ -31,16 +31,16 @@ fn events_order_streams() {
     assert!(!races(&mut order, A));
     order.record(9, A);
     assert!(!races(&mut order, A));
-    // The event is behind the first write only.
+    // The event is ordered after the first write only.
     order.wait(B, 9);
     assert!(races(&mut order, B));
     order.record(9, A);
     order.wait(B, 9);
     assert!(!races(&mut order, B));
-    // What the host has waited for is before everything.
+    // Work that the host has waited for is ordered before everything.
     order.host_waits(B);
     assert!(!races(&mut order, A));
-    // An event that a graph records may be behind anything.
+    // An event that a graph records may be ordered after anything.
     order.record_elsewhere(9);
     order.wait(B, 9);
     assert!(!races(&mut order, B));
@@ -57,10 +57,10 @@ fn an_event_that_was_never_recorded_orders_nothing() {
         races(&mut order, B)
     };
     assert!(waits(|_| {}));
-    // In another way, or one like it.
+    // Recorded in an untracked way.
     assert!(!waits(|order| order.record_elsewhere(9)));
     assert!(!waits(|order| order.record_in_capture(9)));
-    // One of another program, which it may have recorded.
+    // An event of another process, which may have recorded it.
     assert!(!waits(|order| order.event_gone(9)));
     let mut order = apart();
     order.event_made(9);
@@ -81,7 +81,7 @@ fn the_default_stream_waits_for_blocking_ones_of_its_context() {
     assert!(races(&mut order, Stream::Legacy(8)));
     let mut order = Order::default();
     assert!(!races(&mut order, Stream::Legacy(8)));
-    // A stream of a context that is not known may be of this one.
+    // A stream of an unknown context may belong to this one.
     assert!(!races(&mut order, Stream::Made(3, 0)));
 }
 
@@ -99,7 +99,7 @@ fn a_stream_takes_the_lane_of_another_when_that_is_done() {
     assert!(!races(&mut order, Stream::Made(4, 7)));
     assert!(races(&mut order, B));
     assert_eq!(order.lanes.len(), 2);
-    // There are not more and more of them.
+    // The number of lanes does not grow without bound.
     for stream in 5..500 {
         order.made(stream, true);
         order.work(Stream::Made(stream, 7));
@@ -120,7 +120,7 @@ fn streams_whose_work_the_host_has_waited_for_cost_nothing() {
         }
         order.host_waits_for_all();
         assert!(order.unfinished().is_empty());
-        // What is given to them again is unfinished, and known to who waits for all.
+        // New work on reused lanes is unfinished, and known to a stream that waits for all.
         assert!(!races(&mut order, Stream::Made(7, 7)));
         order.wait_for_all(B);
         assert!(!races(&mut order, B));
@@ -189,12 +189,12 @@ fn a_context_is_waited_for_with_what_it_has_waited_for() {
     order.host_waits_for_context(7);
     assert!(!write(&mut order, third, 1));
     assert!(write(&mut order, third, 2));
-    // It may be any.
+    // It may be any context.
     order.host_waits_for_context(0);
     assert!(!write(&mut order, one, 2));
 }
 
-/// Each stream waits for all that the others had done, by events or by the default stream.
+/// Each stream waits for all earlier work of the others, by events or by the default stream.
 #[test]
 fn the_memory_of_clocks_is_not_that_of_all_pairs_of_streams() {
     const STREAMS: usize = 300;
@@ -227,7 +227,7 @@ fn the_memory_of_clocks_is_not_that_of_all_pairs_of_streams() {
     }
 }
 
-/// Each stream waits for the one before it, which is a stream more each time.
+/// Each new stream waits for the one before it.
 #[test]
 fn a_chain_of_events_takes_steps_and_memory_of_its_length() {
     let of_chain = |length: usize| {
@@ -246,7 +246,7 @@ fn a_chain_of_events_takes_steps_and_memory_of_its_length() {
     assert!(many.0 < 12 * few.0 && many.1 < 12 * few.1, "{few:?} {many:?}");
 }
 
-/// Two streams that are behind thousands, and wait for each other again and again.
+/// Two streams that are ordered after thousands, and repeatedly wait for each other.
 #[test]
 fn what_both_streams_know_is_not_looked_at_again() {
     const STREAMS: usize = 8000;
@@ -264,6 +264,6 @@ fn what_both_streams_know_is_not_looked_at_again() {
             order.wait(to, 100_000);
         }
     }
-    // One path of the tree each time, with the branches beside it, where a look at all would be at 500 leaves.
+    // Each step visits one path of the tree and the nodes beside it; a full traversal would visit 500 leaves.
     assert!(STEPS.get() < 200 * 200, "{}", STEPS.get());
 }

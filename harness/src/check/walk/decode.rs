@@ -4,15 +4,15 @@ use super::Program;
 use cuda_ptx::{Function, Instruction, Literal, Operand, Space, Statement, Type};
 use std::collections::HashMap;
 
-/// Registers of a kernel at most; more than any compiler writes for one.
+/// The maximum number of registers of a kernel; more than any compiler uses.
 const MOST_REGISTERS: usize = 1 << 16;
 
 pub(super) type Register = usize;
 
-/// An operation, unless its guard says otherwise.
+/// An operation and its guard.
 #[derive(Clone, Debug)]
 pub(super) struct Op {
-    /// A predicate, and the value that it has to have.
+    /// A predicate, and the value that it must have.
     pub(super) guard: Option<(Register, bool)>,
     pub(super) what: What,
 }
@@ -21,15 +21,15 @@ pub(super) struct Op {
 pub(super) enum What {
     /// Loads bytes of the arguments.
     Parameter { to: Register, offset: usize, bytes: usize, is_signed: bool },
-    /// Computes a number of some bits.
+    /// Computes an integer.
     Compute { to: Register, how: Compute, of: Int, from: [Value; 3] },
     /// Accesses global memory.
     Touch { base: Value, offset: i64, bytes: u64, how: super::How },
-    /// Puts something unknown into registers.
+    /// Makes the values of registers unknown.
     Forget(Vec<Register>),
-    /// Jumps to the operation of that number.
+    /// Jumps to the operation with that index.
     Jump(usize),
-    /// Ends, or does what cannot be followed.
+    /// Ends, or does something that cannot be followed.
     Stop,
 }
 
@@ -54,7 +54,7 @@ pub(super) enum Compute {
     Xor,
     Not,
     Negate,
-    /// How many bits are set.
+    /// The number of set bits.
     Ones,
     Left,
     Right,
@@ -126,7 +126,7 @@ impl<'t> Decoder<'t> {
         for statement in statements {
             match statement {
                 Statement::Instruction(instruction) => self.instruction(instruction)?,
-                // Two of one name are in two blocks: which one is meant is not followed.
+                // Two labels with the same name are in different blocks: which one is meant is not determined.
                 Statement::Label(name) if self.labels.contains_key(name) => return None,
                 Statement::Label(name) => {
                     self.labels.insert(name, self.ops.len());
@@ -225,7 +225,7 @@ impl<'t> Decoder<'t> {
         }
     }
 
-    /// A load of arguments; of something else where a call has its own.
+    /// A load of kernel arguments; or of the parameters of a called function, which is not followed.
     fn parameter(&self, parts: &[&str], to: &Operand<'t>, from: &Operand<'t>) -> Vec<What> {
         let place = match from {
             Operand::Address { base, offset } => match &**base {
@@ -277,7 +277,7 @@ impl<'t> Decoder<'t> {
         Some(What::Touch { base: self.value(base), offset: *offset, bytes, how })
     }
 
-    /// A computation; none where it is not known here.
+    /// A computation; `None` if the instruction is not known here.
     fn computed(&self, name: &str, parts: &[&str], to: &Operand<'t>, from: &[Operand<'t>]) -> Option<What> {
         let Operand::Name(to) = to else { return None };
         let to = self.register(to)?;
@@ -297,7 +297,7 @@ impl<'t> Decoder<'t> {
     }
 }
 
-/// What an instruction computes, and the type of its result; for comparisons and conversions that of its source.
+/// What an instruction computes, and the type of its result; for comparisons and conversions the type of its source.
 fn how(name: &str, parts: &[&str]) -> Option<(Compute, Int)> {
     let of = int(parts.last()?)?;
     let wide = parts.contains(&"wide");

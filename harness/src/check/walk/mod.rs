@@ -1,8 +1,8 @@
 //! The memory that two threads of a kernel certainly load and store: the first and the last of a launch.
 //!
-//! A thread's path through a kernel is followed as long as it depends only on the arguments and the size of the launch. Where it
-//! needs a value from memory, or an instruction that is not known here, that value is unknown; a jump that depends on one ends the walk.
-//! So each access that is found happens in the launch, whatever memory contains; other accesses may happen, too.
+//! A thread's path through a kernel is followed as long as it depends only on the arguments and the size of the launch. A value from
+//! memory or from an unsupported instruction is unknown; a jump that depends on an unknown value ends the walk. So each access that is
+//! found happens in the launch, whatever memory contains; other accesses may happen, too.
 
 mod decode;
 mod run;
@@ -10,7 +10,7 @@ mod run;
 use cuda_ptx::{Function, FunctionKind};
 use decode::{Op, Special};
 
-/// Instructions of a thread that are followed at most, loops included.
+/// The maximum number of instructions of a thread that are followed, loops included.
 const STEPS: usize = 256;
 
 /// The part of a kernel that can be followed.
@@ -28,20 +28,20 @@ pub(super) struct Touch {
     pub(super) address: u64,
     pub(super) bytes: u64,
     pub(super) how: How,
-    /// The offset of the parameter that the address was made of.
+    /// The offset of the parameter from which the address was computed.
     pub(super) parameter: Option<usize>,
 }
 
-/// What is done there.
+/// The kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
     Read,
     Write,
-    /// In a way that is meant for memory which others use at the same time: atomic, volatile, ordered.
+    /// In a way that allows concurrent accesses of others: atomic, volatile, ordered.
     Shared,
 }
 
-/// Which thread.
+/// The thread that is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Thread {
     First,
@@ -49,7 +49,7 @@ pub(super) enum Thread {
 }
 
 impl Program {
-    /// Of the kernel in PTX; none where it is not there, or is too odd.
+    /// The program of a kernel in PTX; `None` if the text does not have it, or it is too unusual.
     pub(super) fn of(text: &str, kernel: &str) -> Option<Program> {
         let module = cuda_ptx::parse(text).ok()?;
         let is_it = |f: &&Function<'_>| {
@@ -132,7 +132,7 @@ DONE:
 }
 ";
         let write = |address| Touch { address, bytes: 4, how: How::Write, parameter: Some(0) };
-        // 200 elements of 256 threads: the last has none.
+        // 200 elements for 256 threads: the last thread has none.
         let block = packet(&[0x1000, 200]);
         assert_eq!(touches(fill, "fill", &block, Thread::First), [write(0x1000)]);
         assert_eq!(touches(fill, "fill", &block, Thread::Last), []);
@@ -251,7 +251,7 @@ DONE:
         assert_eq!(found.iter().map(|touch| touch.address).collect::<Vec<_>>(), [0x1000 - 4 + 252]);
     }
 
-    /// As CuPy divides the number of an element by a length that is a power of two.
+    /// As CuPy divides the index of an element by a length that is a power of two.
     #[test]
     fn bits_are_counted() {
         let text = "
@@ -278,7 +278,7 @@ DONE:
 }
 ";
         let found = touches(text, "k", &packet(&[0x1000, (1 << 35) | 128]), Thread::First);
-        // 127 and a bit above: 8 bits are set, and 7 of the lower half.
+        // 127 and a higher bit: 8 bits are set, 7 of them in the lower half.
         assert_eq!(found.iter().map(|touch| touch.address).collect::<Vec<_>>(), [0x1000 + (4096 >> 8) + 7]);
     }
 

@@ -3,16 +3,16 @@
 use super::decode::{Compute, Int, Op, Value, What};
 use super::{Program, STEPS, Size, Touch};
 
-/// What a register holds, where that is known.
+/// The known value of a register.
 #[derive(Clone, Copy)]
 struct Known {
     bits: u64,
-    /// The offset of the parameter that it was made of.
+    /// The offset of the parameter from which it was computed.
     parameter: Option<u32>,
 }
 
 impl Program {
-    /// Adds what a thread is sure to access.
+    /// Adds the accesses that a thread certainly makes.
     pub(in super::super) fn run(&self, block: &[u8], size: &Size, touches: &mut Vec<Touch>) {
         let mut thread = Thread { registers: vec![None; self.registers], block, size };
         let mut at = 0;
@@ -62,7 +62,7 @@ impl Thread<'_> {
         }
     }
 
-    /// It may have been done or not.
+    /// Makes the results of an operation unknown, because it may have been executed or not.
     fn forget(&mut self, what: &What) {
         match what {
             What::Parameter { to, .. } | What::Compute { to, .. } => self.set(*to, None),
@@ -100,7 +100,7 @@ impl Thread<'_> {
         let mut word = [0; 8];
         let from = self.block.get(offset..offset.checked_add(bytes)?)?;
         word.get_mut(..bytes)?.copy_from_slice(from);
-        // A register may be wider than what is loaded.
+        // A register may be wider than the loaded value.
         let of = Int { bits: 8 * u32::try_from(bytes).ok()?, is_signed };
         Some(Known {
             bits: extend(u64::from_le_bytes(word), of) as u64,
@@ -119,7 +119,7 @@ impl Thread<'_> {
             return Some(Known { bits: cut(a.bits, of.bits), ..a });
         }
         let b = self.value(b)?;
-        // The addend of a product, and nothing else, is an address.
+        // In a multiplication with addition, only the addend can be an address.
         let (bits, made_of) = match how {
             Compute::MultiplyAdd | Compute::MultiplyAddWide => {
                 let c = self.value(c)?;
@@ -142,7 +142,7 @@ fn cut(value: u64, bits: u32) -> u64 {
     if bits >= 64 { value } else { value & ((1 << bits) - 1) }
 }
 
-/// The number that some bits are.
+/// The number that the bits represent.
 fn extend(value: u64, of: Int) -> i128 {
     let value = cut(value, of.bits);
     let is_negative = of.is_signed && value >> (of.bits - 1) & 1 == 1;

@@ -9,13 +9,14 @@ use super::{Bytes, ImageError, Section, Symbol};
 use crate::order::Named;
 
 const SYMBOL: usize = 24;
-/// From here on a section index in a symbol has a meaning of its own: absolute, common, or "in the other table".
+/// From here on a section index in a symbol has a special meaning: absolute, common, or "in the other table".
 const RESERVED_INDEX: u32 = 0xff00;
 const ABSOLUTE: u32 = 0xfff1;
 const COMMON: u32 = 0xfff2;
 const IN_OTHER_TABLE: u32 = 0xffff;
 
-/// The one symbol table, each symbol with a name, a section and a place in it that exist.
+/// The only symbol table. Of each symbol, the name, the section and the position in that section are checked to
+/// exist.
 pub(super) fn symbols<'a>(sections: &[Section<'a>]) -> Result<Vec<Symbol<'a>>, ImageError> {
     let mut tables = sections.iter().filter(|s| s.kind == SYMTAB);
     let Some(table) = tables.next() else { return Ok(Vec::new()) };
@@ -53,7 +54,8 @@ pub(super) fn symbols<'a>(sections: &[Section<'a>]) -> Result<Vec<Symbol<'a>>, I
     Ok(symbols)
 }
 
-/// A symbol lies inside its section. Exempt are the types of CUDA's own: those of shared memory lie anywhere.
+/// Checks that a symbol lies inside its section. CUDA's own symbol types are exempt: those of shared memory lie
+/// anywhere.
 fn check_place(
     symbol: &Symbol<'_>,
     home: &Section<'_>,
@@ -72,7 +74,7 @@ fn check_place(
     Ok(())
 }
 
-/// Everything else that sections say about each other.
+/// Checks all other references between sections.
 pub(super) fn check(sections: &[Section<'_>], symbols: &[Symbol<'_>]) -> Result<(), ImageError> {
     let repeated = repeated(sections, symbols);
     for (at, section) in sections.iter().enumerate() {
@@ -91,19 +93,19 @@ pub(super) fn check(sections: &[Section<'_>], symbols: &[Symbol<'_>]) -> Result<
 }
 
 /// The first section with the name of an earlier one: a driver finds constant banks and kernels by name. Functions of two linked inputs
-/// may have one name.
+/// may have the same name.
 fn repeated(sections: &[Section<'_>], symbols: &[Symbol<'_>]) -> Option<usize> {
     let of = |is_one: &dyn Fn(&Section<'_>) -> bool| {
         let named = sections.iter().enumerate().filter(|(_, s)| s.flags & ALLOCATED != 0 && is_one(s));
         Named::new(named.map(|(at, s)| (s.name, at)).collect()).repeated()
     };
-    // Most have none at all.
+    // Most images repeat no name at all.
     of(&|_| true)?;
     let kernels = Named::new(symbols.iter().filter(|s| s.is_kernel()).map(|s| (s.name, 0)).collect());
     of(&|section| !is_device_function(section, &kernels))
 }
 
-/// Whether it is code that only other code of the image calls.
+/// Whether the section is code that only other code of the image calls.
 fn is_device_function(section: &Section<'_>, kernels: &Named<'_>) -> bool {
     let function = section.name.strip_prefix(".text.");
     section.flags & EXECUTABLE != 0 && function.is_some_and(|name| kernels.get(name).is_none())
@@ -113,7 +115,7 @@ fn is_device_function(section: &Section<'_>, kernels: &Named<'_>) -> bool {
 fn check_info(section: &Section<'_>, sections: usize, symbols: usize) -> Result<(), ImageError> {
     let plain = matches!(section.kind, PROGBITS | NOBITS | NOTE | STRTAB | SECTION_INFO);
     let (index, limit, what) = if section.flags & EXECUTABLE != 0 {
-        // The highest byte may count registers.
+        // The highest byte may be a number of registers.
         (section.info & 0xff_ffff, symbols, "symbol")
     } else if plain || section.flags & INFO_LINK != 0 {
         (section.info, sections, "section")
@@ -127,7 +129,7 @@ fn check_info(section: &Section<'_>, sections: usize, symbols: usize) -> Result<
     Ok(())
 }
 
-/// Every relocation names a symbol and a place that exist.
+/// Checks that every relocation names a symbol and a position that exist.
 fn check_relocations(
     table: &Section<'_>,
     sections: &[Section<'_>],
@@ -157,7 +159,7 @@ fn check_relocations(
     Ok(())
 }
 
-/// Notes fill their section; the one about the tools refers to strings at its end.
+/// Checks that notes fill their section; the note about the tools refers to strings at its end.
 fn check_notes(section: &Section<'_>) -> Result<(), ImageError> {
     let data = Bytes(section.data);
     let mut at = 0u64;
@@ -180,7 +182,7 @@ fn check_notes(section: &Section<'_>) -> Result<(), ImageError> {
     Ok(())
 }
 
-/// Two numbers, four offsets of strings, the strings.
+/// The note consists of two numbers, four offsets of strings, and the strings.
 fn check_tool_note(description: Bytes<'_>, base: usize) -> Result<(), ImageError> {
     const STRINGS: usize = 24;
     let strings = description.0.get(STRINGS..).unwrap_or_default();

@@ -8,8 +8,8 @@ use super::{ImageError, Section};
 pub(super) struct Strings<'a> {
     data: &'a [u8],
     offset: usize,
-    /// Bytes of names that may still be read. Names can share bytes; in a file made to do harm, millions of them
-    /// share millions of bytes.
+    /// Bytes of names that may still be read. Names can share bytes; in a hostile file, millions of names share
+    /// millions of bytes.
     budget: usize,
 }
 
@@ -19,7 +19,7 @@ impl<'a> Strings<'a> {
         Self { data: section.data, offset: section.offset, budget }
     }
 
-    /// The string at `index`; `field` is where the file names it.
+    /// The string at `index`; `field` is the offset of the field that contains the index, for errors.
     pub(super) fn at(&mut self, index: u32, field: usize) -> Result<&'a str, ImageError> {
         let rest = self.data.get(index as usize..).unwrap_or_default();
         let Ok(name) = CStr::from_bytes_until_nul(&rest[..rest.len().min(self.budget)]) else {

@@ -36,20 +36,20 @@ pub(super) const ALLOCATED: u64 = 2;
 pub(super) const EXECUTABLE: u64 = 4;
 pub(super) const INFO_LINK: u64 = 0x40;
 
-/// What the header and its tables say.
+/// The contents of the header and its tables.
 pub(super) struct Tables<'a> {
     pub(super) sections: Vec<Section<'a>>,
     pub(super) extent: usize,
 }
 
-/// Part of the file, by where it lies.
+/// A part of the file, by its offsets.
 #[derive(Clone, Copy)]
 struct Part<'a> {
     start: u64,
     end: u64,
     what: &'a str,
     role: Role,
-    /// Where the file says so.
+    /// The offset of the field that says so.
     field: usize,
 }
 
@@ -74,7 +74,7 @@ pub(super) fn read(bytes: Bytes<'_>) -> Result<Tables<'_>, ImageError> {
     Ok(Tables { sections, extent })
 }
 
-/// The fields of the ELF header that do not point anywhere.
+/// Checks the fields of the ELF header that are not offsets.
 fn check_header(bytes: Bytes<'_>) -> Result<(), ImageError> {
     let wrong = |offset: usize, message: String| Err(ImageError::corrupt(offset, message));
     if !bytes.0.starts_with(b"\x7fELF") {
@@ -156,7 +156,8 @@ fn read_sections<'a>(bytes: Bytes<'a>, parts: &mut Vec<Part<'a>>) -> Result<Vec<
 fn read_section<'a>(bytes: Bytes<'a>, header: usize, index: usize) -> Result<Section<'a>, ImageError> {
     let (kind, offset, size) = (bytes.u32(header + 4), bytes.u64(header + 24), bytes.u64(header + 32));
     let (flags, vendor) = (bytes.u64(header + 8), kind >= VENDOR);
-    // What a program writes to and has no initial values has only a size: global, local and shared memory.
+    // A section that a program writes to and that has no initial values has only a size: global, local and shared
+    // memory.
     let size_only = vendor && flags & WRITE != 0 && kind != CUDA_GLOBAL_INIT;
     let has_data = !matches!(kind, NULL | NOBITS) && !size_only;
     let data = if has_data { bytes.range(offset, size, format_args!("section {index}"))? } else { &[] };
@@ -179,7 +180,7 @@ fn read_section<'a>(bytes: Bytes<'a>, header: usize, index: usize) -> Result<Sec
     })
 }
 
-/// Every segment of the program header table lies inside the file.
+/// Checks that every segment of the program header table lies inside the file.
 fn check_segments(bytes: Bytes<'_>, parts: &mut Vec<Part<'_>>) -> Result<(), ImageError> {
     let (start, size, count) = (bytes.u64(32), u64::from(bytes.u16(54)), u64::from(bytes.u16(56)));
     if count == 0 {
@@ -210,12 +211,13 @@ fn check_segments(bytes: Bytes<'_>, parts: &mut Vec<Part<'_>>) -> Result<(), Ima
     Ok(())
 }
 
-/// Headers and what is followed lie alone: something in their place means that an offset or a count is wrong, and
-/// that the work of reading the file would not be bounded by its length. Sections of plain contents may share them,
-/// also with one other section, as those of newer architectures do. Returns the end of the last part.
+/// Headers and the sections whose contents are followed must not overlap anything: an overlap means that an offset or
+/// a count is wrong, and then the work of reading the file would not be bounded by its length. Sections of plain
+/// contents may share their bytes, also with a followed section of exactly the same range, as in files of newer
+/// architectures. Returns the end of the last part.
 fn check_overlap(parts: &[Part<'_>]) -> Result<usize, ImageError> {
     let order = in_order(&parts.iter().map(|part| (part.start, part.end)).collect::<Vec<_>>());
-    // Of what came before: the parts that reach farthest.
+    // The earlier parts that reach farthest: of all, and of those that are followed.
     let (mut any, mut followed) = (parts[order[0]], parts[order[0]]);
     for part in order[1..].iter().map(|at| parts[*at]) {
         let other = if part.role == Role::Contents { followed } else { any };

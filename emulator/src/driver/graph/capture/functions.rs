@@ -98,7 +98,7 @@ fn start(
     Ok(())
 }
 
-/// A capture is over after this, but where the stream is not its origin.
+/// A capture is over after this, unless the stream is not its origin.
 fn end(call: &Call, stream: CUstream, graph: Out<CUgraph>) -> Outcome {
     let stream = call.stream(stream)?;
     let place = graph.required()?;
@@ -120,7 +120,7 @@ fn end(call: &Call, stream: CUstream, graph: Out<CUgraph>) -> Outcome {
     capture.end(outcome.is_ok());
     let broken = [Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED), Err(INVALIDATED)];
     if capture.into_graph && broken.contains(&outcome) {
-        // So does driver 580, though the graph is the program's: its handle is gone.
+        // As in driver 580, although the graph belongs to the program: its handle becomes invalid.
         capture.graph.discard();
     }
     if outcome.is_ok() {

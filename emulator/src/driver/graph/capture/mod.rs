@@ -1,7 +1,7 @@
 //! Capture: work submitted to a stream becomes nodes of a graph instead of running.
 //!
 //! A [`Capture`] begins in one stream, its origin; waiting for an event that was recorded in it makes another stream a
-//! member too. Each member knows the nodes that its next one comes after. Streams see it as a [`Recorder`].
+//! member too. Each member knows the nodes that its next one depends on. Streams use it as a [`Recorder`].
 
 pub(super) mod functions;
 
@@ -21,10 +21,10 @@ use crate::driver::stream::capture::{INVALIDATED, release};
 use crate::driver::work::Work;
 use crate::driver::work::recorder::{Edge, Recorder};
 
-/// The captures that are not ended.
+/// The captures in progress.
 static CAPTURES: PerSlot<Mutex<Vec<Arc<Capture>>>> = per_slot!(Mutex::new(Vec::new()));
 
-/// Whether one makes nodes of that graph.
+/// Whether a capture adds nodes to that graph.
 pub(super) fn are_into(graph: &Graph) -> bool {
     lock(&CAPTURES).iter().any(|capture| capture.graph.handle == graph.handle)
 }
@@ -60,13 +60,13 @@ struct Inner {
     members: Vec<Member>,
 }
 
-/// A stream that takes part.
+/// A participating stream.
 struct Member {
     /// Its number.
     id: u64,
-    /// What the next node of it comes after.
+    /// The dependencies of its next node.
     after: Vec<Edge>,
-    /// What the program was told about `after`, which it may read until it asks again.
+    /// The copy of `after` that was returned to the program, which may read it until the next query.
     told: (Box<[usize]>, Box<[CUgraphEdgeData]>),
 }
 
@@ -75,7 +75,7 @@ impl Member {
         Member { id, after, told: Default::default() }
     }
 
-    /// What it does next comes after those nodes, too.
+    /// Makes its next node depend on those nodes, too.
     fn wait(&mut self, after: Vec<Edge>) {
         for edge in after {
             if !self.after.iter().any(|known| known.from == edge.from) {
@@ -96,7 +96,8 @@ impl Capture {
         if inner.valid { Ok(inner) } else { Err(INVALIDATED) }
     }
 
-    /// Ends it: its streams are ordinary ones again. Its graph goes with it unless it is kept or was the program's.
+    /// Ends it: its streams are ordinary ones again. Its graph is discarded unless it is kept or belongs to the
+    /// program.
     fn end(&self, keep: bool) {
         lock(&CAPTURES).retain(|other| other.id != self.id);
         release(self);
@@ -106,7 +107,7 @@ impl Capture {
         }
     }
 
-    /// Whether the origin comes after all that the other streams did.
+    /// Whether the origin depends on all nodes of the other streams.
     fn is_joined(&self) -> bool {
         let inner = self.inner();
         let contents = self.graph.contents();
@@ -161,7 +162,7 @@ impl Recorder for Capture {
         let mut inner = self.valid()?;
         let member = inner.member(stream)?;
         let mut after = member.after.clone();
-        // A kernel that may begin before those before it are done.
+        // A kernel that may begin before its predecessors are done.
         if matches!(&work, Work::Kernel(kernel) if kernel.is_programmatic()) {
             let mut contents = self.graph.contents();
             for edge in &mut after {

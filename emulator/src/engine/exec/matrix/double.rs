@@ -18,8 +18,8 @@ pub(crate) unsafe fn product<R: Rounding, const P: usize>(lanes: &mut Lanes<'_>,
     let halves = matrix.a.len() / P;
     let mut right = [[[0; 8]; 4]; P];
     let mut results = [[[0; 8]; 8]; 2];
-    // SAFETY: 1, for each call: the decoder made the operands wide, those of D destinations (duty 2 of `Exec`); 2: what is made of them is a
-    // copy, and D, two rows of the frame for each register, is written at the end.
+    // SAFETY: 1, for each call: the decoder made the operands wide, those of D destinations (duty 2 of `Exec`); 2: they are copied, and D,
+    // two rows of the frame for each register, is written at the end.
     unsafe {
         for (plane, slot) in right.iter_mut().zip(&matrix.b) {
             *plane = transposed(wides(lanes, *slot));

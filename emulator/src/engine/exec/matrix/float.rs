@@ -10,7 +10,7 @@ use crate::numeric::matrix::float::{
     Accumulator, CoarseShort, CoarseSingle, Factor, Short, Single, lefts, multiply, multiply_apart, rights,
 };
 
-/// How an accumulator lies in registers.
+/// The layout of an accumulator in registers.
 pub(crate) trait Packed: Accumulator {
     /// Registers of eight rows.
     const REGISTERS: usize;
@@ -70,7 +70,7 @@ packed_as! {
     CoarseShort: Short;
 }
 
-/// The registers of eight rows of A, or eight columns of B: one or two, of which the second is as good as any if there is none.
+/// The registers of eight rows of A, or eight columns of B: one or two; if there is no second one, its value does not matter.
 ///
 /// # Safety
 /// 1. `slots` are operands of a matrix instruction of the entered code: words.
@@ -94,7 +94,8 @@ unsafe fn halves<A: Packed, R>(
     add: impl Fn(&[&[u32; 32]; 2], &R, &mut Tile<u32>),
 ) -> Step {
     let Some(matrix) = whole(lanes, inst) else { return Step::Fault };
-    // SAFETY: 1, for each call: the caller's duty 1; 2, of `lines`: D is written at the end, when nothing of the registers is used any more.
+    // SAFETY: 1, for each call: the caller's duty 1; 2, of `lines`: D is written at the end, when the references to registers are no longer
+    // used.
     unsafe {
         let Some(columns) = lines(lanes, [matrix.b.first(), matrix.b.get(1)]) else { return Step::Fault };
         let right = prepare(&columns);
@@ -123,7 +124,7 @@ pub(super) unsafe fn addend<A: Packed>(
     half: usize,
 ) -> Option<Tile<u32>> {
     let slots = matrix.c.get(half * A::REGISTERS..(half + 1) * A::REGISTERS)?;
-    // SAFETY: 1: C's registers are words: the caller's duty 1; 2: what is made of them is a copy.
+    // SAFETY: 1: C's registers are words: the caller's duty 1; 2: they are copied.
     let (first, last) = unsafe { (words(lanes, *slots.first()?), words(lanes, *slots.last()?)) };
     Some(A::unpack([first, last]))
 }

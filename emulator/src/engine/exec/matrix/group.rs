@@ -1,11 +1,11 @@
-//! `wgmma.mma_async`: four warps multiply 64 rows of A by up to 256 columns of B, which lie in shared memory where descriptors say (PTX ISA,
-//! "Asynchronous Warpgroup Level Matrix Instructions"). Each warp makes sixteen rows of the result, whenever it comes to the instruction:
+//! `wgmma.mma_async`: four warps multiply 64 rows of A by up to 256 columns of B, which descriptors locate in shared memory (PTX ISA,
+//! "Asynchronous Warpgroup Level Matrix Instructions"). Each warp computes sixteen rows of the result when it executes the instruction, so
 //! nothing is left to do when it waits.
 //!
-//! Of every type the instruction takes 32 bytes of a row of A and a column of B, two registers of a fragment of `mma`; of a column of B 64 bytes,
-//! if of A only half of the elements are there, as metadata say.
+//! For every type the instruction uses 32 bytes of a row of A and of a column of B, which are two registers of an `mma` fragment; if A is
+//! sparse, with half of its elements selected by metadata, it uses 64 bytes of a column of B.
 #![allow(unsafe_code)]
-// Relies on: operands as in `lanes`; what a region describes is there.
+// Relies on: operands as in `lanes`; the memory of a region is valid.
 
 use cuda_ptx::Space;
 
@@ -39,7 +39,7 @@ pub(crate) const SIGNED_B: u32 = 64;
 pub(crate) const SATURATES: u32 = 128;
 /// Above the flags: the selector of the lanes that have metadata.
 pub(crate) const SELECTOR_SHIFT: u32 = 16;
-/// A has half of its elements, and metadata say which.
+/// A has half of its elements, which metadata select.
 pub(crate) const SPARSE: u32 = 1 << 18;
 /// Above the flags: how many times eight columns B has.
 pub(crate) const COLUMNS_SHIFT: u32 = 8;
@@ -61,7 +61,7 @@ struct Placed {
 }
 
 impl Placed {
-    /// What a descriptor says.
+    /// Reads a descriptor.
     fn new(lanes: &mut Lanes<'_>, descriptor: u64) -> Option<Placed> {
         let field = |at: u32| (descriptor >> at & 0x3fff) << 4;
         let swizzle = [0, 3, 2, 1][(descriptor >> 62) as usize & 3];
@@ -72,23 +72,23 @@ impl Placed {
         Some(Placed { shared: region(lanes, &inst, base)?, base, leading, stride, swizzle, offset })
     }
 
-    /// Where the 16 bytes are that have this address before it is swizzled.
+    /// The swizzled address of 16 bytes.
     #[inline(always)]
     fn moved(&self, address: u64) -> u64 {
         let address = address & 0x3_ffff;
         address ^ ((address >> 7).wrapping_sub(self.offset) & ((1 << self.swizzle) - 1)) << 4
     }
 
-    /// The 16 bytes at an address before it is swizzled. The error is where they would be, outside.
+    /// The 16 bytes at an address, which is swizzled first. The error is their address if it is outside.
     #[inline(always)]
     fn chunk(&self, address: u64) -> Result<[u64; 2], u64> {
         let address = self.moved(address);
         if !self.shared.contains(address, 16) {
             return Err(address);
         }
-        // SAFETY: `contains` found 16 bytes inside the region, which are there while the instruction runs, used as the head of
-        // `memory::access` says, and on the host aligned as the device sees them (the head of `region`): to 16, as base, distances and
-        // steps are multiples of that, and `swizzled` changes no lower bits.
+        // SAFETY: `contains` found 16 bytes inside the region, which are valid while the instruction runs, are used as the head of
+        // `memory::access` says, and are aligned on the host as on the device (the head of `region`): to 16, because base, distances
+        // and steps are multiples of that, and `swizzled` does not change lower bits.
         unsafe {
             let from = self.shared.host.add((address - self.shared.base) as usize);
             Ok([u64::load(from), u64::load(from.add(8))])
@@ -173,7 +173,7 @@ fn outside(lanes: &mut Lanes<'_>, address: u64) {
     lanes.fail(FaultKind::IllegalAddress, 0, Some(address), message);
 }
 
-/// What a warp reads of shared memory: regions with addresses and lengths. `None` where the instruction will fault.
+/// The regions of shared memory that a warp reads, with addresses and lengths. `None` if the instruction will fault.
 ///
 /// # Safety
 /// 1. `inst` is an instruction of this file of the entered code.
@@ -303,7 +303,7 @@ unsafe fn tiles<L, const R: usize>(
     Step::Next
 }
 
-/// The signs of all numbers of a word, if they are to be changed.
+/// The signs of all numbers of a word, if they must be changed.
 #[inline(always)]
 fn signs<F: Factor>(inst: &Inst, flag: u32) -> u32 {
     let all = match F::BITS {
@@ -369,7 +369,7 @@ fn spread(
     }
 }
 
-/// Floats, of which A has half.
+/// Floats, with a sparse A.
 ///
 /// # Safety
 /// 1. The duties of [`Exec`](crate::engine::code::Exec).
@@ -399,7 +399,7 @@ pub(crate) unsafe fn sparse_product<F: Factor, G: Factor, A: Packed, const P: us
     }
 }
 
-/// Integers of 8 bits, of which A has half.
+/// Integers of 8 bits, with a sparse A.
 ///
 /// # Safety
 /// 1. The duties of [`Exec`](crate::engine::code::Exec).

@@ -14,7 +14,7 @@ pub(crate) const SIGNED_A: u32 = 1;
 pub(crate) const SIGNED_B: u32 = 2;
 /// The sum saturates.
 pub(crate) const SATURATES: u32 = 4;
-/// Bits count that differ, not those that are both set.
+/// Counts bits that differ instead of bits that are both set.
 pub(crate) const EXCLUSIVE: u32 = 8;
 
 /// Element `within` of a word.
@@ -52,7 +52,7 @@ unsafe fn rows(
     Step::Next
 }
 
-/// Integers of so many bits, in `P` planes.
+/// Integers of that many bits, in `P` planes.
 ///
 /// # Safety
 /// 1. The duties of [`Exec`](crate::engine::code::Exec).
@@ -71,8 +71,8 @@ pub(crate) unsafe fn product<const BITS: usize, const P: usize>(lanes: &mut Lane
             }
         }
     }
-    // SAFETY: 1, of `rows` and of `words`: the decoder made the operands words, those of D destinations (duty 2 of
-    // `Exec`); 2 of `words`: what is made of them is a copy.
+    // SAFETY: duty 1 of `rows` and of `words`: the decoder made all operands words, and those of D destinations (duty 2
+    // of `Exec`); duty 2 of `words`: the result is a copy, so no reference to the operands remains.
     unsafe {
         rows(lanes, inst, blocks, |lanes, half, halves, sums| {
             let mut left = [[0; 32]; P];
@@ -99,8 +99,8 @@ pub(crate) unsafe fn bits<const P: usize>(lanes: &mut Lanes<'_>, inst: &Inst) ->
         // SAFETY: 1: the decoder made the operands words (duty 2 of `Exec`); 2: what is made of them is a copy.
         *plane = transposed(unsafe { words(lanes, *slot) });
     }
-    // SAFETY: 1, of `rows` and of `words`: the decoder made the operands words, those of D destinations (duty 2 of
-    // `Exec`); 2 of `words`: what is made of them is a copy.
+    // SAFETY: duty 1 of `rows` and of `words`: the decoder made all operands words, and those of D destinations (duty 2
+    // of `Exec`); duty 2 of `words`: the result is a copy, so no reference to the operands remains.
     unsafe {
         rows(lanes, inst, P, |lanes, half, halves, sums| {
             let mut left = [[0; 32]; P];

@@ -1,9 +1,9 @@
-//! Matrix instructions: the lanes of a warp hold parts of matrices in their registers, as the ISA's section on the
-//! fragments of each shape says.
+//! Matrix instructions: the lanes of a warp hold parts of matrices in their registers, as described in the ISA's
+//! sections on the fragments of each shape.
 //!
-//! Most shapes are put together from one piece: a register of A or B holds, in lane `line * 4 + t`, elements of one
-//! row of A or column of B, some for each of four `t`; two registers of C hold columns `2 * t` and `2 * t + 1` of a row. So
-//! each register is eight rows or columns, and instructions differ in how many there are and in what order.
+//! Most shapes are composed of one building block: a register of A or B holds, in lane `line * 4 + t`, elements of one row
+//! of A or column of B, some for each of four `t`; two registers of C hold columns `2 * t` and `2 * t + 1` of a row. So
+//! each register is eight rows or columns, and instructions differ in the number and order of registers.
 #![allow(unsafe_code)]
 // Relies on: operands as in `lanes`.
 
@@ -46,8 +46,8 @@ pub(super) fn incomplete(lanes: &mut Lanes<'_>) {
 /// 2. Nothing is written to the frame while the reference is used.
 #[inline(always)]
 pub(super) unsafe fn words<'r>(lanes: &Lanes<'_>, slot: Slot) -> &'r [u32; 32] {
-    // SAFETY: a word is a row, aligned, of 32 lanes of the frame or pool, which are there while the instruction runs:
-    // duty 1; nothing is written to it while the reference is used: duty 2.
+    // SAFETY: a word is an aligned row of 32 lanes of the frame or pool, which are valid while the instruction runs:
+    // duty 1; it is not written while the reference is used: duty 2.
     unsafe { &*lanes.row(slot).cast::<[u32; 32]>() }
 }
 
@@ -58,8 +58,8 @@ pub(super) unsafe fn words<'r>(lanes: &Lanes<'_>, slot: Slot) -> &'r [u32; 32] {
 /// 2. Nothing is written to the frame while the reference is used.
 #[inline(always)]
 pub(super) unsafe fn wides<'r>(lanes: &Lanes<'_>, slot: Slot) -> &'r [u64; 32] {
-    // SAFETY: a wide operand is two rows, aligned, of the frame or pool, 32 lanes of 64 bits, which are there while the
-    // instruction runs: duty 1; nothing is written to them while the reference is used: duty 2.
+    // SAFETY: a wide operand is two aligned rows of the frame or pool, 32 lanes of 64 bits, which are valid while the
+    // instruction runs: duty 1; they are not written while the reference is used: duty 2.
     unsafe { &*lanes.row(slot).cast::<[u64; 32]>() }
 }
 
@@ -69,8 +69,8 @@ pub(super) unsafe fn wides<'r>(lanes: &Lanes<'_>, slot: Slot) -> &'r [u64; 32] {
 /// 1. `slot` is a word that an instruction of the entered code writes.
 #[inline(always)]
 pub(super) unsafe fn put_words(lanes: &Lanes<'_>, slot: Slot, values: &[u32; 32]) {
-    // SAFETY: a destination is a row, aligned, of the frame: duty 1. References that `words` gave are not used any
-    // more, which is its duty 2.
+    // SAFETY: a destination is an aligned row of the frame: duty 1. References from `words` are no longer used, which
+    // is duty 2 of that function.
     unsafe { lanes.row(slot).cast::<[u32; 32]>().write(*values) }
 }
 
@@ -86,7 +86,7 @@ pub(super) fn tile<T: Copy + Default>(even: &[T; 32], odd: &[T; 32]) -> [[T; 8];
     rows
 }
 
-/// The two registers of which [`tile`] makes these rows.
+/// The two registers from which [`tile`] makes these rows.
 #[inline(always)]
 pub(super) fn registers<T: Copy + Default>(rows: &[[T; 8]; 8]) -> [[T; 32]; 2] {
     let (mut even, mut odd) = ([T::default(); 32], [T::default(); 32]);

@@ -13,7 +13,7 @@ pub(crate) const ROWS_A: u32 = 1;
 /// B is row-major.
 pub(crate) const ROWS_B: u32 = 2;
 
-/// What runs the instruction.
+/// The function that executes the instruction.
 pub(crate) const PRODUCT: Exec = product;
 
 /// The lane of a quad that has a row of a row-major A or of C, or a column of a column-major B.
@@ -21,7 +21,7 @@ fn lane_of(quad: usize, line: usize) -> usize {
     quad * 4 + line % 4 + line / 4 * 16
 }
 
-/// Where C or D of 32 bits has an element: lane of the quad's, and register.
+/// The location of an element of C or D of 32 bits: lane in the quad, and register.
 fn place(quad: usize, row: usize, column: usize) -> (usize, usize) {
     (quad * 4 + row % 2 + column % 4 / 2 * 2 + row / 4 * 16, column / 4 * 4 + row / 2 % 2 * 2 + column % 2)
 }

@@ -1,5 +1,5 @@
-//! `ldmatrix`, `stmatrix`, `movmatrix`: matrices of eight rows of eight numbers of 16 bits, spread over the warp as `mma` wants
-//! them. Lane `row * 4 + t` holds numbers `2 * t` and `2 * t + 1` of its row, or transposed of its column.
+//! `ldmatrix`, `stmatrix`, `movmatrix`: matrices of eight rows of eight numbers of 16 bits, spread over the warp in the layout
+//! of `mma`. Lane `row * 4 + t` holds numbers `2 * t` and `2 * t + 1` of its row, or transposed of its column.
 #![allow(unsafe_code)]
 // Relies on: operands as in `lanes`; pointers come from `together` and `effective_address`, which checked bounds and alignment.
 
@@ -26,7 +26,7 @@ pub(crate) const MOVE: Exec = transpose;
 /// A matrix as 32 lanes hold it.
 type Fragment = [u32; 32];
 
-/// The lanes whose addresses count: one for each row of so many matrices.
+/// The lanes whose addresses count: one for each row of that many matrices.
 pub(crate) fn addressing(matrices: usize) -> u32 {
     u32::MAX >> (32 - 8 * matrices.clamp(1, 4))
 }
@@ -40,7 +40,7 @@ fn transposed(matrix: &Fragment) -> Fragment {
     })
 }
 
-/// Where the rows are; on failure the reason is recorded.
+/// The addresses of the rows; on failure the reason is recorded.
 ///
 /// # Safety
 /// 1. `inst` is [`LOAD`] or [`STORE`], an instruction of the entered code.
@@ -64,8 +64,8 @@ unsafe fn places(lanes: &mut Lanes<'_>, inst: &Inst) -> Option<[*mut u8; 32]> {
     // SAFETY: 1: the decoder made the last operand the address: the caller's duty 1.
     if let Some(together) = unsafe { together_apart(lanes, inst, slot, ROW) } {
         for lane in bits(wanted) {
-            // SAFETY: a lane that counts is live (duty 2), and `Together` says that the offset of such a one lies in
-            // its memory, with a row behind it: `ROW` bytes were asked for.
+            // SAFETY: a lane that counts is live (duty 2), and by the documentation of `Together` its offset lies in
+            // the memory, with a whole row after it, because `ROW` bytes were requested.
             rows[lane] = unsafe { together.host.add(together.offsets[lane] as usize) };
         }
         return Some(rows);
@@ -81,7 +81,7 @@ unsafe fn places(lanes: &mut Lanes<'_>, inst: &Inst) -> Option<[*mut u8; 32]> {
     Some(rows)
 }
 
-/// Where the rows are of an instruction that all lanes execute, of which only some give addresses.
+/// The rows of an instruction that all lanes execute, but for which only some lanes provide addresses.
 ///
 /// # Safety
 /// 1. `inst` is [`LOAD`] or [`STORE`], an instruction of the entered code.

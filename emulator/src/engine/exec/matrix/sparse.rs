@@ -1,5 +1,5 @@
-//! `mma.sp`: of every few columns of A only half are there, and metadata say which. A is spread over all its columns first; what is
-//! missing takes no part, whatever B has there.
+//! `mma.sp`: in each group of columns of A only half of the elements exist, and metadata select them. A is first spread over all
+//! its columns; missing elements do not contribute, whatever B contains there.
 #![allow(unsafe_code)]
 // Relies on: operands as in `lanes`.
 
@@ -14,12 +14,12 @@ use crate::numeric::matrix::{integer, transposed};
 /// In [`Inst::aux`], above the flags of integers: the selector.
 pub(crate) const SELECTOR_SHIFT: u32 = 8;
 
-/// Which columns of A there are.
+/// The columns of A that exist.
 pub(super) struct Metadata<'r> {
     pub(super) words: &'r [u32; 32],
     /// Bits of an element.
     pub(super) bits: usize,
-    /// Which lanes of four hold the words, where not all do.
+    /// Which of four lanes hold the words, if not all do.
     pub(super) selector: usize,
     /// Codes of four bits for each row.
     pub(super) codes: usize,
@@ -28,7 +28,7 @@ pub(super) struct Metadata<'r> {
 impl Metadata<'_> {
     /// The column of a row of A, of which `index` is the place among those that are there.
     pub(super) fn column(&self, row: usize, index: usize) -> usize {
-        // Elements there for each code, and columns.
+        // Existing elements for each code, and columns.
         let (there, columns) = match self.bits {
             32 => (1, 2),
             4 => (4, 8),
@@ -143,7 +143,8 @@ pub(crate) unsafe fn product<F: Factor, A: Packed, const P: usize>(
     inst: &Inst,
 ) -> Step {
     let Some(matrix) = whole(lanes, inst) else { return Step::Fault };
-    // SAFETY: 1, for each call: the decoder made the operands words, those of D destinations (duty 2 of `Exec`).
+    // SAFETY: duty 1 of each function that is called: the decoder made all operands words, and those of D destinations
+    // (duty 2 of `Exec`).
     unsafe {
         let right = right::<F, P>(lanes, &matrix.b, false);
         let mut halves = [[[0; 8]; 8]; 2];
@@ -167,7 +168,8 @@ pub(crate) unsafe fn product_apart<F: Factor, G: Factor, A: Packed, const P: usi
     inst: &Inst,
 ) -> Step {
     let Some(matrix) = whole(lanes, inst) else { return Step::Fault };
-    // SAFETY: 1, for each call: the decoder made the operands words, those of D destinations (duty 2 of `Exec`).
+    // SAFETY: duty 1 of each function that is called: the decoder made all operands words, and those of D destinations
+    // (duty 2 of `Exec`).
     unsafe {
         let right = right::<G, P>(lanes, &matrix.b, true);
         let mut halves = [[[0; 8]; 8]; 2];
@@ -182,7 +184,7 @@ pub(crate) unsafe fn product_apart<F: Factor, G: Factor, A: Packed, const P: usi
     Step::Next
 }
 
-/// `mma.sp` of integers of so many bits.
+/// `mma.sp` of integers of that many bits.
 ///
 /// # Safety
 /// 1. The duties of [`Exec`](crate::engine::code::Exec).

@@ -1,15 +1,15 @@
-//! What a memory instruction does, as decoded.
+//! The decoded properties of memory instructions.
 
 use cuda_ptx::Space;
 
-/// What a memory instruction does, packed into [`Inst::aux`].
+/// The properties of a memory access, packed into [`Inst::aux`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Access(pub(crate) u32);
 
 impl Access {
     /// Addresses are in a 32-bit register.
     pub(crate) const NARROW: u32 = 1 << 3;
-    /// A load that looks for other threads' stores.
+    /// A load that polls for other threads' stores.
     pub(crate) const POLL: u32 = 1 << 7;
     /// A load with acquire, or a store with release semantics.
     pub(crate) const ORDERED: u32 = 1 << 8;
@@ -17,12 +17,12 @@ impl Access {
     pub(crate) const WRITE: u32 = 1 << 9;
     /// Reads and writes at once.
     pub(crate) const ATOMIC: u32 = 1 << 10;
-    /// Its scope is the block: other blocks are not promised to see it as one access, or in order.
+    /// Its scope is the block: other blocks need not see it as one access, or in order.
     pub(crate) const BLOCK: u32 = 1 << 12;
     /// Addresses of the space have 32 bits.
     const SHORT: u32 = 1 << 11;
 
-    /// Of which nothing is known yet.
+    /// Without known properties.
     pub(crate) const UNKNOWN: Access = Access(0);
 
     /// Elements of a vector access in a space; `None` stands for generic addresses.
@@ -77,9 +77,9 @@ impl Access {
         self.0 >> 4 & 7
     }
 
-    /// The bits of an address that count. Shared, local and parameter memory have addresses of 32 bits: sums wrap there, and
-    /// of a wider register the upper half is not looked at, as the ISA has it ("truncated if the register width exceeds the
-    /// state space address width"). Compilers make such sums: an index that is negative until the offset is added.
+    /// The bits of an address that count. Shared, local and parameter memory have 32-bit addresses: sums wrap, and the upper
+    /// half of a wider register is ignored, as specified by the ISA ("truncated if the register width exceeds the state
+    /// space address width"). Compilers generate such sums, with an index that is negative until the offset is added.
     #[inline(always)]
     pub(crate) fn address_mask(self) -> u64 {
         u64::MAX >> (if self.has(Access::SHORT) { 32 } else { 0 })
@@ -90,7 +90,7 @@ impl Access {
         self.has(Access::WRITE)
     }
 
-    /// Whether it is of one number, is not ordered, awaits nothing, and is not of local memory by its space.
+    /// Whether it accesses one number, is not ordered, does not poll, and is not in the local space.
     pub(crate) fn is_simple(self) -> bool {
         self.elements() == 1 && !self.polls() && !self.ordered() && self.space() != LOCAL
     }

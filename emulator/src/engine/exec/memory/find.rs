@@ -1,4 +1,4 @@
-//! Which piece of memory an address lies in.
+//! Finds the piece of memory that contains an address.
 
 use super::super::super::code::Inst;
 use super::super::super::windows;
@@ -6,7 +6,7 @@ use super::super::lanes::Lanes;
 use super::access::{Access, GENERIC, GLOBAL, PARAM, SHARED};
 use super::region::Region;
 
-/// The region around `address`: nearly always that which the instruction hit last.
+/// The region around `address`: nearly always that of the instruction's last access.
 #[inline(always)]
 pub(crate) fn region(lanes: &mut Lanes<'_>, inst: &Inst, address: u64) -> Option<Region> {
     match lanes.sites.get(inst.site as usize) {
@@ -19,7 +19,7 @@ pub(crate) fn region(lanes: &mut Lanes<'_>, inst: &Inst, address: u64) -> Option
 fn look_up(lanes: &mut Lanes<'_>, inst: &Inst, address: u64) -> Option<Region> {
     let access = Access(inst.aux);
     let writes = access.has(Access::WRITE | Access::ATOMIC);
-    // Not remembered: the block may be given back at any time.
+    // Not cached: the heap block may be freed at any time.
     if matches!(access.space(), GLOBAL | GENERIC)
         && let Some(block) = lanes.env.memory.block(address)
     {

@@ -35,8 +35,8 @@ pub(crate) unsafe fn uniform_local(lanes: &Lanes<'_>, inst: &Inst, slot: Slot, b
     // SAFETY: 1: the same operand, the caller's duty 1; 2: `& 31` makes it a lane.
     let first = unsafe { address(lanes, inst, slot, mask.trailing_zeros() as usize & 31) };
     let offset = local_offset(lanes, inst, first, bytes)?;
-    // SAFETY: the address operand, the caller's duty 1, is a row of 32 numbers as wide as `narrow` says, which nobody
-    // writes while `agree` looks.
+    // SAFETY: the address operand, the caller's duty 1, is a row of 32 numbers with the width given by `narrow`,
+    // which is not written while `agree` reads it.
     let same = unsafe {
         if Access(inst.aux).narrow() {
             agree(&*<u32 as Source>::place(lanes, slot).cast::<[u32; 32]>(), mask)
@@ -61,7 +61,7 @@ pub(crate) fn agree<T: Copy + Default + BitXor<Output = T> + BitOr<Output = T> +
     differs == T::default()
 }
 
-/// The place in local memory of a lane's access, if it is there and as it should be.
+/// The offset in local memory of a lane's access, if it is in bounds and aligned.
 #[inline(always)]
 pub(crate) fn local_offset(lanes: &Lanes<'_>, inst: &Inst, address: u64, bytes: u64) -> Option<u32> {
     let offset = match Access(inst.aux).space() {

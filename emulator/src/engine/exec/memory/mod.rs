@@ -1,4 +1,4 @@
-//! Where an address leads: the check of every access, and the faults.
+//! Resolves addresses: the check of every access, and the faults.
 #![allow(unsafe_code)]
 // Relies on: operands as in `lanes`.
 

@@ -1,6 +1,7 @@
-//! Accesses in which neighbouring lanes use one address, or addresses that follow each other: nearly all of real kernels.
+//! Accesses in which neighbouring lanes use the same address or consecutive addresses: nearly all accesses of real
+//! kernels.
 #![allow(unsafe_code)]
-// Relies on: operands as in `lanes`; regions describe memory that is there.
+// Relies on: operands as in `lanes`; regions describe valid memory.
 
 use super::super::super::code::{Inst, Slot};
 use super::super::lanes::Lanes;
@@ -16,10 +17,10 @@ pub(crate) const RUN: usize = 8;
 /// Lanes of half a warp.
 pub(crate) const HALF: usize = 16;
 
-/// The live ones of eight lanes, at one address or at addresses that follow each other.
+/// The live lanes among eight, at the same address or at consecutive addresses.
 #[derive(Clone, Copy)]
 pub(crate) struct Run {
-    /// What the first lane accesses, or would if it were live: from there the bytes of the live lanes are as of
+    /// The first lane's access, whether or not that lane is live: from there the bytes of the live lanes are as for
     /// [`EffectiveAddress::Host`](super::EffectiveAddress::Host).
     pub(crate) host: *mut u8,
     /// Whether all live lanes access that.
@@ -28,21 +29,21 @@ pub(crate) struct Run {
     pub(crate) live: u8,
 }
 
-/// The two halves of a warp whose lanes are all live, each at one address or at addresses that follow each other.
+/// The two halves of a warp whose lanes are all live, each at the same address or at consecutive addresses.
 pub(crate) struct Halves {
-    /// What the first lane of each accesses; there, and for the other lanes behind it, the bytes are as of
+    /// The access of each half's first lane; there, and for the other lanes after it, the bytes are as for
     /// [`EffectiveAddress::Host`](super::EffectiveAddress::Host).
     pub(crate) hosts: [*mut u8; 2],
     /// Whether all lanes access that.
     pub(crate) uniform: [bool; 2],
-    /// How many bytes of the region lie below what both access.
+    /// The number of bytes of the region below both accesses.
     pub(crate) below: u64,
-    /// How many lie above.
+    /// The number of bytes above.
     pub(crate) above: u64,
 }
 
-/// Checks a full warp of two such halves: nearly all accesses of real kernels. `None` if they are not, or not where they may be in one
-/// region.
+/// Checks a full warp of two such halves: nearly all accesses of real kernels. `None` if they do not have this form, or are not in
+/// bounds of one region.
 ///
 /// # Safety
 /// 1. `slot` is the address operand of `inst`, an instruction of the entered code.
@@ -62,7 +63,7 @@ pub(crate) unsafe fn halves(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, byte
     }
 }
 
-/// [`halves`] for addresses of type `A`, in the region alone that the instruction hit last.
+/// [`halves`] for addresses of type `A`, only in the region of the instruction's last access.
 ///
 /// # Safety
 /// 1. `slot` is the address operand of `inst`, an instruction of the entered code, and as wide as `A`.
@@ -81,7 +82,7 @@ pub(crate) unsafe fn halves_again<A: Eight>(
     }
 }
 
-/// [`halves_again`] for an access that works out its addresses itself, with operands as [`Indexed`](super::super::indexed::Indexed) says.
+/// [`halves_again`] for an access that computes its addresses itself, with operands as [`Indexed`](super::super::indexed::Indexed) says.
 ///
 /// # Safety
 /// 1. `inst` is such an instruction of the entered code.
@@ -93,8 +94,8 @@ pub(crate) unsafe fn indexed_again<const SIGNED: bool>(
     bytes: u64,
 ) -> Option<Halves> {
     let wide = |index: u32| if SIGNED { index as i32 as u64 } else { u64::from(index) };
-    // SAFETY: operands 2 and 3 are rows of 32 numbers of these types: the caller's duty 1, so that there is one at 17, and nothing writes
-    // them meanwhile; 2: duty 2.
+    // SAFETY: operands 2 and 3 are rows of 32 numbers of these types: the caller's duty 1, so there is one at index 17, and they are not
+    // written meanwhile; 2: duty 2.
     let (array, low, high, uniform) = unsafe {
         let array = &*lanes.row(inst.ops[2]).cast::<[u64; 32]>();
         let index = lanes.row(inst.ops[3]).cast::<u32>().cast_const();
@@ -106,7 +107,7 @@ pub(crate) unsafe fn indexed_again<const SIGNED: bool>(
         }
         (array[0], low, high, uniform)
     };
-    // In a row they are of 32 bits: not where they begin again at the least number.
+    // Consecutive 32-bit addresses: not if they wrap around.
     let ends =
         |first: u32, uniform: bool| uniform || wide(first.wrapping_add(15)) == wide(first).wrapping_add(15);
     if !ends(low, uniform[0]) || !ends(high, uniform[1]) {
@@ -137,7 +138,7 @@ unsafe fn check_halves<'e, A: Eight>(
     let (low, high, uniform) = unsafe {
         let (low, high) = (*place, *place.add(16));
         let uniform = [*place.add(1) == low, *place.add(17) == high];
-        // No `map`, which the compiler would call.
+        // No `map`, because the compiler would not inline it.
         let steps = [Steps::choose(uniform[0], bytes), Steps::choose(uniform[1], bytes)];
         if !A::in_two_rows(place, steps) {
             return None;
@@ -159,14 +160,15 @@ fn in_region(region: Region, [low, high]: [u64; 2], uniform: [bool; 2], bytes: u
     if !inside(low_offset, low_span) || !inside(high_offset, high_span) || (low | high) & (bytes - 1) != 0 {
         return None;
     }
-    // SAFETY: all of a run, and so its start, lies inside the region's bytes, which are one allocation.
+    // SAFETY: the whole run, including its start, lies inside the region's bytes, which are one allocation.
     let hosts = unsafe { [region.host.add(low_offset as usize), region.host.add(high_offset as usize)] };
     let below = low_offset.min(high_offset);
     let above = region.len - (low_offset + low_span).max(high_offset + high_span);
     Some(Halves { hosts, uniform, below, above })
 }
 
-/// Checks a warp of four such runs: only the ends of a run have to be looked at. `None` if they are not, or not where they may be.
+/// Checks a warp of four such runs: only the ends of a run must be checked. `None` if they do not have this form, or are not in
+/// bounds.
 ///
 /// # Safety
 /// 1. `slot` is the address operand of `inst`, an instruction of the entered code.
@@ -186,7 +188,7 @@ pub(crate) unsafe fn runs(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes:
     }
 }
 
-/// The same where the live lanes of the warp are one such run, in one region: most of the warps of which some lanes are dead.
+/// The same if the live lanes of the warp are one such run in one region, as in most warps with dead lanes.
 ///
 /// # Safety
 /// 1. `place` is a row of 32 addresses.
@@ -201,7 +203,7 @@ unsafe fn one_run<A: Eight>(
     let mask = lanes.mask();
     let (first, last) = (mask.trailing_zeros() as usize & 31, 31 - mask.leading_zeros() as usize % 32);
     let rest = mask & mask.wrapping_sub(1);
-    // SAFETY: 1: the caller's: there are 32 addresses, and `& 31` makes a number one of them; 2: duty 2.
+    // SAFETY: 1: the caller's duty 1: there are 32 addresses, and `& 31` makes a number an index of one; 2: duty 2.
     let (start, uniform) = unsafe {
         let (start, second) = (*place.add(first), *place.add(rest.trailing_zeros() as usize & 31));
         let uniform = rest == 0 || start == second;
@@ -218,7 +220,7 @@ unsafe fn one_run<A: Eight>(
     if region.len < span || offset > region.len - span || address & (bytes - 1) != 0 {
         return None;
     }
-    // The live lanes' bytes lie inside the region, which is one allocation; those of dead lanes before them perhaps not.
+    // The live lanes' bytes lie inside the region, which is one allocation; those of dead lanes before them may not.
     let host = region.host.wrapping_add(offset as usize).wrapping_sub(first * step as usize);
     let run = |group: usize| Run {
         host: host.wrapping_add(group * RUN * step as usize),
@@ -276,7 +278,7 @@ unsafe fn check<A: Eight>(
             return None;
         }
         let before = if uniform { 0 } else { first * bytes as usize };
-        // The live lanes' bytes lie inside the region, which is one allocation; those of dead lanes before them perhaps not.
+        // The live lanes' bytes lie inside the region, which is one allocation; those of dead lanes before them may not.
         let host = region.host.wrapping_add(offset as usize).wrapping_sub(before);
         *run = Run { host, uniform, live };
     }

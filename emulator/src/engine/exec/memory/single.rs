@@ -1,6 +1,6 @@
 //! The check of one lane, and the faults.
 #![allow(unsafe_code)]
-// Relies on: what a region describes is there while the threads run that see it (the head of `region`).
+// Relies on: the memory of a region is valid while the threads that can access it run (the head of `region`).
 
 use super::super::super::code::Inst;
 use super::super::super::fault::FaultKind;
@@ -10,10 +10,10 @@ use super::access::{Access, GENERIC, GLOBAL, LOCAL, PARAM, SHARED};
 use super::find::region;
 use super::local::{local_offset, local_read};
 
-/// Where the bytes of one lane are.
+/// The location of the bytes of one lane.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum EffectiveAddress {
-    /// In memory that lies in one piece.
+    /// In contiguous memory.
     Host {
         /// The first byte. All of the access is aligned as was asked (to 16 where it is longer), and valid for reads and writes while the instruction
         /// runs; whoever else uses the bytes meanwhile does so as the head of `memory::access` says.
@@ -64,12 +64,12 @@ pub(crate) fn effective_address_of(
             if !address.is_multiple_of(align) {
                 return refuse(lanes, inst, lane, address, (bytes, align), true);
             }
-            // SAFETY: `contains` found the offset inside the region's bytes, which are one allocation and there while
+            // SAFETY: `contains` found the offset inside the region's bytes, which are one allocation and valid while
             // the instruction runs (the head of `region`).
             let pointer = unsafe { region.host.add((address - region.base) as usize) };
             Some(EffectiveAddress::Host { pointer, private: region.private })
         }
-        // The first byte is there: what is wrong is the alignment, if that is wrong too.
+        // The first byte is valid: if the alignment is wrong too, that is the reason.
         Some(region) if region.contains(address, 1) => {
             refuse(lanes, inst, lane, address, (bytes, align), !address.is_multiple_of(align))
         }
@@ -77,7 +77,7 @@ pub(crate) fn effective_address_of(
     }
 }
 
-/// Where an aligned access goes, if there is memory: it may be missing, and nothing is recorded then.
+/// The location of an aligned access, if there is memory; if not, nothing is recorded.
 pub(crate) fn present(
     lanes: &mut Lanes<'_>,
     inst: &Inst,
@@ -91,7 +91,7 @@ pub(crate) fn present(
     if !region.contains(address, bytes) || !address.is_multiple_of(bytes) {
         return None;
     }
-    // SAFETY: `contains` found the offset inside the region's bytes, which are one allocation and there while the
+    // SAFETY: `contains` found the offset inside the region's bytes, which are one allocation and valid while the
     // instruction runs (the head of `region`).
     let pointer = unsafe { region.host.add((address - region.base) as usize) };
     Some(EffectiveAddress::Host { pointer, private: region.private })
@@ -134,7 +134,7 @@ fn space_name(access: Access) -> &'static str {
     }
 }
 
-/// Says where an illegal address lies.
+/// Describes an illegal address.
 fn describe(lanes: &Lanes<'_>, access: Access, address: u64, bytes: u64) -> String {
     let (space, offset) = match access.space() {
         GENERIC if windows::inside(windows::SHARED, address) => (SHARED, address - windows::SHARED),
@@ -148,7 +148,7 @@ fn describe(lanes: &Lanes<'_>, access: Access, address: u64, bytes: u64) -> Stri
         if offset < start {
             return format!("{} bytes before the {what} memory of {len} bytes", start - offset);
         }
-        // As for allocations: how far behind the end it starts, or by how much it sticks out.
+        // As for allocations: how far after the end it starts, or by how many bytes it exceeds the end.
         let past =
             if offset >= end { offset - end } else { offset.saturating_add(bytes).saturating_sub(end) };
         format!("{past} bytes past the end of the {what} memory of {len} bytes")
@@ -170,7 +170,7 @@ fn describe(lanes: &Lanes<'_>, access: Access, address: u64, bytes: u64) -> Stri
     }
 }
 
-/// An address in the window of a block of the cluster, where it has nothing.
+/// An address in the window of a block of the cluster, where it has no memory.
 fn of_cluster(lanes: &Lanes<'_>, window: u64) -> String {
     let blocks = &lanes.block().shared;
     let rank = window.saturating_sub(1);
@@ -182,7 +182,7 @@ fn of_cluster(lanes: &Lanes<'_>, window: u64) -> String {
     }
 }
 
-/// What to do where a kernel has a dynamic array in shared memory and its launch gave it no bytes.
+/// The advice for a kernel with a dynamic array in shared memory that was launched without dynamic shared memory.
 fn dynamic(lanes: &Lanes<'_>) -> &'static str {
     if !lanes.env.kernel.dynamic || lanes.env.launch.dynamic_shared != 0 {
         return "";
@@ -191,8 +191,8 @@ fn dynamic(lanes: &Lanes<'_>) -> &'static str {
      the array needs (`sharedMemBytes`; `LaunchConfig::with_shared`)"
 }
 
-/// The first `len` bytes, or those before a zero byte if `text`, at a generic address as one thread sees it; fewer
-/// where memory ends. For functions of the device runtime.
+/// The first `len` bytes, or those before a zero byte if `text`, at a generic address of one thread; fewer if memory
+/// ends before. For functions of the device runtime.
 pub(crate) fn fetch(lanes: &mut Lanes<'_>, lane: usize, address: u64, len: usize, text: bool) -> Vec<u8> {
     let mut bytes = Vec::new();
     let inst = Inst { aux: Access::new(1, None, 0).0, site: u32::MAX, ..Inst::NOTHING };

@@ -12,7 +12,8 @@ use crate::vectors;
 
 /// The offsets of all lanes in the one region that holds all live ones.
 pub(crate) struct Together {
-    /// Offsets; those of dead lanes mean nothing. At those of live ones the bytes are as of [`EffectiveAddress::Host`](super::EffectiveAddress::Host).
+    /// Offsets; those of dead lanes are meaningless. At those of live lanes the bytes are as for
+    /// [`EffectiveAddress::Host`](super::EffectiveAddress::Host).
     pub(crate) offsets: [u64; 32],
     /// First byte of the region.
     pub(crate) host: *mut u8,
@@ -35,7 +36,8 @@ pub(crate) unsafe fn together(
     let first = unsafe { address(lanes, inst, slot, lanes.mask().trailing_zeros() as usize & 31) };
     let region = region(lanes, inst, first)?;
     let limit = region.len.checked_sub(bytes)?;
-    // Where the mask counts, regions end below 2^32: an offset that wraps into one is that of an address that wraps into it.
+    // If the mask has an effect, regions end below 2^32, so an offset that wraps into one belongs to an address that wraps
+    // into it.
     let (shift, mask) = (inst.imm.wrapping_sub(region.base), Access(inst.aux).address_mask());
     let (mut offsets, mut bad) = ([0u64; 32], 0u32);
     // SAFETY: the address operand, the caller's duty 1, is as wide as `narrow` says; there are 32 offsets, one for each
@@ -72,7 +74,7 @@ pub(crate) unsafe fn together_apart(
     slot: Slot,
     bytes: u64,
 ) -> Option<Together> {
-    // SAFETY: 1: the same operand: the caller's duty 1; 2: `vectors::available` was asked.
+    // SAFETY: 1: the same operand: the caller's duty 1; 2: `vectors::available` was checked.
     unsafe {
         if vectors::available() {
             together_fast(lanes, inst, slot, bytes)

@@ -1,4 +1,4 @@
-//! The checks before the driver is called; `refused` explains its refusals.
+//! The checks before the driver is called; `refused.rs` explains its refusals.
 //!
 //! The functions that a warm launch runs are a few comparisons; everything that builds a message is cold.
 
@@ -19,10 +19,6 @@ use crate::driver::{
 use crate::error::{
     ArgumentMismatch, AttributeError, Axis, Error, ErrorKind, LaunchError, Parameter, PassedArgument,
 };
-
-mod refused;
-
-pub(super) use refused::refused;
 
 /// Whether a list of these types was found to match the kernel before, the stream is warm for the kernel, and the configuration is
 /// within the limits.
@@ -295,11 +291,11 @@ fn grid_and_block(kernel: &Kernel, config: &CUlaunchConfig) -> Result<(), Error>
     }
 }
 
-fn grid_dim(config: &CUlaunchConfig) -> Dim3 {
+pub(super) fn grid_dim(config: &CUlaunchConfig) -> Dim3 {
     (config.gridDimX, config.gridDimY, config.gridDimZ)
 }
 
-fn block_dim(config: &CUlaunchConfig) -> Dim3 {
+pub(super) fn block_dim(config: &CUlaunchConfig) -> Dim3 {
     (config.blockDimX, config.blockDimY, config.blockDimZ)
 }
 
@@ -307,7 +303,7 @@ fn axes(dim: Dim3, limit: Dim3) -> [(Axis, u32, u32); 3] {
     [(Axis::X, dim.0, limit.0), (Axis::Y, dim.1, limit.1), (Axis::Z, dim.2, limit.2)]
 }
 
-fn volume((x, y, z): Dim3) -> u64 {
+pub(super) fn volume((x, y, z): Dim3) -> u64 {
     u64::from(x).saturating_mul(u64::from(y)).saturating_mul(u64::from(z))
 }
 

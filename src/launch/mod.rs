@@ -28,7 +28,7 @@
 // | `config`, `attributes` | grid, block, shared memory; every launch attribute of the driver |
 // | `stream_attributes` | the launch attributes that streams have, too |
 // | `device_node` | the handle of a graph node that kernels may update |
-// | `check` | compares the list with the kernel's parameters, dimensions with limits; messages that say what is wrong |
+// | `check`, `refused` | compares the list with the kernel's parameters, dimensions with limits; explains what the driver refused |
 // | `submit` | the one place that calls `cuLaunchKernelEx` |
 // | `foreign` | work that other code submits, ordered like a launch |
 // | `record` | what a capture keeps of a launch that is recorded instead of run |
@@ -69,6 +69,7 @@ mod prepared;
 #[cfg(feature = "emulator")]
 pub(crate) mod profile;
 pub(crate) mod record;
+mod refused;
 pub(crate) mod site;
 #[cfg(feature = "async")]
 pub(crate) mod stored;

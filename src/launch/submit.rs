@@ -20,6 +20,7 @@ use super::launch_arguments::{LaunchArguments, ParameterTypes};
 use super::lent::{BorrowedHandle, BorrowedKernel};
 use super::packet::Listed;
 use super::record::{Report, keep, record};
+use super::refused::refused;
 use crate::driver::{CudaStream, Kernel, Recording, StreamQueue, host_call};
 use crate::error::Error;
 use crate::ordering::Submission;
@@ -237,7 +238,7 @@ unsafe fn once_more(
         // SAFETY: 1: the caller's duty 1: the duties of `submit`, and the packet with its types, passed on.
         return unsafe { examined(request, types, launch, &Nil, params) };
     }
-    Err(check::refused(code, request))
+    Err(refused(code, request))
 }
 
 /// Converts `types` here, so that a warm launch does not have to.
@@ -307,7 +308,7 @@ unsafe fn examined(
     });
     if code != CUresult::SUCCESS {
         launch.refused();
-        return Err(check::refused(code, request));
+        return Err(refused(code, request));
     }
     recorded.into_iter().for_each(Recording::done);
     for (attribute, raw) in request.fields.iter().chain(request.attributes).zip(&list) {

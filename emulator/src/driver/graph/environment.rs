@@ -18,8 +18,8 @@ use crate::driver::logs;
 use crate::driver::queue::{Completion, Job};
 use crate::driver::slot;
 use crate::driver::state::{Shared, lock};
-use crate::driver::work::Turn;
 use crate::driver::work::event::Points;
+use crate::driver::work::{RunningGraph, Turn};
 use crate::engine::{Fault, GraphLauncher};
 
 /// Streams that device code launches graphs to (`cudaStreamGraph*`).
@@ -32,7 +32,7 @@ const MOST_BESIDE: u32 = 120;
 const MOST_TAILS: usize = 255;
 
 /// A graph that runs, with all that was launched into it; or a stream's launch.
-pub(in crate::driver) struct Environment {
+pub(super) struct Environment {
     launch: Arc<HostLaunch>,
     /// What runs; `None` for a stream's.
     exec: Option<Arc<Exec>>,
@@ -117,7 +117,7 @@ impl Environment {
             caller: None,
             points: Some(points),
             counted: launch.counted.clone(),
-            graph: Some(Arc::clone(&inner)),
+            graph: Some(inner.clone()),
         };
         let outcome = plan.run(&turn);
         inner.wait();
@@ -135,11 +135,6 @@ impl Environment {
             }
             running.iter().for_each(|completion| completion.wait());
         }
-    }
-
-    /// For a kernel of the graph, on that device.
-    pub(in crate::driver) fn for_kernel_of(self: &Arc<Self>, device: CUdevice) -> Caller<'_> {
-        Caller { environment: self, device }
     }
 
     /// Launches a graph in here, beside all else.
@@ -188,21 +183,21 @@ impl Start {
 }
 
 /// Launches graphs for a kernel.
-pub(in crate::driver) struct Caller<'e> {
-    environment: &'e Arc<Environment>,
+struct Caller {
+    environment: Arc<Environment>,
     /// Where the kernel runs.
     device: CUdevice,
 }
 
-impl std::fmt::Debug for Caller<'_> {
+impl std::fmt::Debug for Caller {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Caller").field("current", &self.current()).finish_non_exhaustive()
     }
 }
 
-impl Caller<'_> {
+impl Caller {
     fn launch_to(&self, exec: Arc<Exec>, stream: u64) -> Result<u32, Refused> {
-        let here = self.environment;
+        let here = &self.environment;
         let device = exec.device.as_ref().filter(|device| device.context.device == self.device);
         let device = device.ok_or("the graph is another device's")?;
         let plan = device.plan().ok_or("the graph was not uploaded, nor launched by the host")?;
@@ -226,7 +221,13 @@ impl Caller<'_> {
     }
 }
 
-impl GraphLauncher for Caller<'_> {
+impl RunningGraph for Environment {
+    fn launcher(self: Arc<Self>, device: CUdevice) -> Box<dyn GraphLauncher> {
+        Box::new(Caller { environment: self, device })
+    }
+}
+
+impl GraphLauncher for Caller {
     fn current(&self) -> u64 {
         let exec = self.environment.exec.as_ref();
         exec.filter(|exec| exec.device.is_some()).map_or(0, |exec| exec.handle as u64)

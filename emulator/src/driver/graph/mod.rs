@@ -40,7 +40,6 @@ use super::slot::{PerSlot, per_slot};
 use super::state::{Call, lock};
 use super::work::recorder::Edge;
 use conditional::Condition;
-pub(super) use environment::Environment;
 pub(super) use exec::EXECS;
 pub(super) use families::address;
 use operation::Operation;

@@ -11,7 +11,7 @@ use crate::driver::function::{FUNCTIONS, Function};
 use crate::driver::handles::to_c;
 use crate::driver::report;
 use crate::driver::work::Turn;
-use crate::engine::{self, Fault, GraphLauncher, Launch, Launcher, RunControl};
+use crate::engine::{self, Fault, Launch, Launcher, RunControl};
 use crate::optimised::{self, OPTIMISED};
 use crate::profile::Profiler;
 use crate::progress;
@@ -108,13 +108,13 @@ impl KernelCall {
         let entry = progress::begin(state.config.progress, &function.kernel.name, blocks);
         let launches = kernel.launches_kernels();
         let children = launches.then(|| children(function, profiler.is_some())).flatten();
-        let graphs = turn.graph.as_ref().map(|graph| graph.for_kernel_of(context.device));
+        let graphs = turn.graph.as_ref().map(|graph| Arc::clone(graph).launcher(context.device));
         let ends = RunControl {
             limit: state.config.time_limit,
             unwanted: Some(&function.context.reset),
             progress: entry.as_ref().map(|entry| &*entry.progress),
             launcher: children.as_deref(),
-            graphs: graphs.as_ref().map(|graphs| graphs as &dyn GraphLauncher),
+            graphs: graphs.as_deref(),
         };
         let began = (!OPTIMISED).then(Instant::now);
         let outcome = engine::run_until(kernel, launch, &memory, state.config.workers, ends);

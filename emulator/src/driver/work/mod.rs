@@ -12,16 +12,15 @@ pub(super) mod recorder;
 pub(super) mod shared_event;
 pub(super) mod values;
 
-use cuda_driver_sys::CUresult;
+use cuda_driver_sys::{CUdevice, CUresult};
 
 use std::sync::Arc;
 
 use super::counted::Counted;
 use super::entry::{NOT_SUPPORTED, Outcome};
-use super::graph::Environment;
 use super::report;
 use super::state::{Call, Shared, State};
-use crate::engine::Fault;
+use crate::engine::{Fault, GraphLauncher};
 use copy::Copy3d;
 use event::{Points, Signal};
 use fill::Fill;
@@ -63,7 +62,13 @@ pub(super) struct Turn {
     /// The profiler of its kernels, if the submitting thread requested one.
     pub(super) counted: Option<Counted>,
     /// The graph that it is a part of, as it runs.
-    pub(super) graph: Option<Arc<Environment>>,
+    pub(super) graph: Option<Arc<dyn RunningGraph>>,
+}
+
+/// A graph while it runs, for its kernels.
+pub(super) trait RunningGraph: Send + Sync {
+    /// What launches graphs for a kernel of it on that device.
+    fn launcher(self: Arc<Self>, device: CUdevice) -> Box<dyn GraphLauncher>;
 }
 
 impl Work {

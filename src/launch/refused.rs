@@ -2,15 +2,15 @@
 
 use cuda_driver_sys::{CUfunction_attribute as A, CUlaunchConfig, CUresult};
 
-use super::super::attributes::Attribute;
-use super::super::submit::Request;
-use super::{block_dim, grid_dim, volume};
+use super::attributes::Attribute;
+use super::check::{block_dim, grid_dim, volume};
+use super::submit::Request;
 use crate::driver::{Kernel, host_call};
 use crate::error::{DriverError, Error, ErrorKind, call_hint, joined, log};
 
 /// The error for a launch that the driver refused, with the most likely reason.
 #[cold]
-pub(in crate::launch) fn refused(code: CUresult, request: &Request<'_>) -> Error {
+pub(super) fn refused(code: CUresult, request: &Request<'_>) -> Error {
     let (kernel, config) = (request.kernel, request.config);
     let is_inside = code == CUresult::CUDA_ERROR_NOT_PERMITTED && host_call::is_running();
     if code.is_sticky() || code == CUresult::CUDA_ERROR_NOT_INITIALIZED || is_inside {

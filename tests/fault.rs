@@ -301,7 +301,7 @@ mod emulator {
 
     #[test]
     fn stack_too_deep() {
-        finds("stack_too_deep", FAULTS, FAILED, "call", &["stack_depth", "deeper"], |site| {
+        finds("stack_too_deep", FAULTS, ILLEGAL, "call", &["stack_depth", "deeper"], |site| {
             let p = site.words.as_mut_device_ptr();
             unsafe {
                 cuda_launch! { kernel: stack_depth, module: site.module, stream: site.stream, config: line(1, 1), args: [10_000_000u32, p] }

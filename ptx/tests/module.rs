@@ -45,7 +45,8 @@ fn the_first_target_is_the_architecture() {
     let of = |sm, suffix| Some(Arch { sm, suffix });
     assert_eq!((arch("sm_90"), arch("sm_90a, debug")), (of(90, None), of(90, Some('a'))));
     assert_eq!((arch("debug, sm_90"), arch("sm_120f")), (None, of(120, Some('f'))));
-    for none in ["compute_90", "sm_90x", "sm_", "sm_9", "sm_a", "debug"] {
+    assert_eq!(arch("compute_90"), of(90, None), "as ptxas takes it");
+    for none in ["sm_90x", "sm_", "sm_9", "sm_a", "debug"] {
         assert_eq!(arch(none), None, "{none}");
     }
 }

@@ -159,9 +159,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// access for reading and writing.
     pub fn from_mapping(mut mapping: Mapping, len: usize) -> Result<Self, Error> {
         mapping.claim = Some(mapping.memory.claim(mapping.address).map_err(ErrorKind::from)?);
-        let (context, access) = (mapping.context(), mapping.access(mapping.context().into())?);
-        access.allows_kernels(context, ("cuMemGetAccess", "the mapping", GRANT))?;
-        Self::of_mapping(mapping, len)
+        Self::of_mapping(mapping, len, true)
     }
 
     /// The same for memory that is shared: at another address, behind a multicast object, or with another process.
@@ -175,10 +173,10 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// # Errors
     /// The mapping is too short, or misaligned for the elements.
     pub unsafe fn from_shared_mapping(mapping: Mapping, len: usize) -> Result<Self, Error> {
-        Self::of_mapping(mapping, len)
+        Self::of_mapping(mapping, len, false)
     }
 
-    fn of_mapping(mapping: Mapping, len: usize) -> Result<Self, Error> {
+    fn of_mapping(mapping: Mapping, len: usize, asks_for_access: bool) -> Result<Self, Error> {
         aligned::<T>(mapping.address, "cuMemMap", OF_DEVICE)?;
         let bytes = byte_len::<T>(len)?;
         if bytes > mapping.bytes {
@@ -187,6 +185,10 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
             return Err(ErrorKind::Length(mismatch).into());
         }
         let (address, context) = (mapping.address, mapping.context().clone());
+        if asks_for_access {
+            let access = mapping.access((&context).into())?;
+            access.allows_kernels(&context, ("cuMemGetAccess", "the mapping", GRANT))?;
+        }
         // SAFETY: 1: the mapping has it, and unmaps it when it is dropped.
         let allocation = unsafe { Allocation::new(address, &context, Origin::Foreign(Box::new(mapping))) };
         Ok(Self::from_allocation(len, address, allocation))

@@ -12,13 +12,15 @@ use super::{declarations, duplicate, invalid};
 const MOST_CONSTANT: u64 = 64 << 10;
 
 /// The variables outside functions.
-pub(super) fn module_variables(module: &Module<'_>) -> Result<(), LoadFailure> {
+pub(super) fn module_variables(module: &Module<'_>, linked: bool) -> Result<(), LoadFailure> {
     let mut constant = 0;
     let mut known: HashMap<&str, &Variable<'_>> = HashMap::with_capacity(module.variables.len());
     for variable in &module.variables {
         declarations::variable(variable, true).map_err(|message| invalid(variable.line, message))?;
         if let Some(before) = known.insert(variable.name, variable) {
-            again(before, variable)?;
+            if !linked {
+                again(before, variable)?;
+            }
             if variable.linkage == Linkage::Extern {
                 known.insert(variable.name, before);
             }
@@ -56,7 +58,7 @@ fn again(before: &Variable<'_>, variable: &Variable<'_>) -> Result<(), LoadFailu
 }
 
 /// The heads of functions: each is declared as it is defined, and not behind its definition.
-pub(super) fn heads(module: &Module<'_>) -> Result<(), LoadFailure> {
+pub(super) fn heads(module: &Module<'_>, linked: bool) -> Result<(), LoadFailure> {
     let variables: HashMap<&str, u32> = module.variables.iter().map(|v| (v.name, v.line)).collect();
     let mut known: HashMap<&str, (Signature, &Function<'_>)> = HashMap::with_capacity(module.functions.len());
     for function in &module.functions {
@@ -70,7 +72,7 @@ pub(super) fn heads(module: &Module<'_>) -> Result<(), LoadFailure> {
         }
         let signature = Signature::of(function);
         if let Some((other, before)) = known.get(name) {
-            if !other.agrees(&signature) {
+            if !linked && !other.agrees(&signature) {
                 return Err(invalid(line, format!("`{name}` is declared with other parameters")));
             }
             if before.body.is_some() {

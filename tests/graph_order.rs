@@ -205,6 +205,60 @@ fn what_was_captured_together_stays_in_order() {
     assert_eq!(x.to_host_vec(&stream).unwrap(), [4; N]);
 }
 
+/// Nodes that were not captured, and their dependencies, may be removed by anybody.
+#[test]
+fn a_detour_over_other_nodes_keeps_nobody_in_order() {
+    let (ctx, _stream, mut x, _) = setup();
+    let mut graph = CudaGraph::capture(&ctx, CaptureMode::ThreadLocal, |stream| {
+        (1..=2).try_for_each(|value| x.fill(stream, value))
+    })
+    .unwrap();
+    let [a, b] = graph.nodes()[..] else { panic!("{:?}", graph.nodes()) };
+    let detour = graph.add_empty(&[a]).unwrap();
+    graph.add_dependency(detour, b, Edge::FULL).unwrap();
+    assert_eq!(unfit(graph.remove_dependency(a, b, Edge::FULL)), "dependency");
+    graph.remove(detour).unwrap();
+    assert_eq!(edges(&graph), [(a.index(), b.index())]);
+}
+
+/// An executable graph runs what it was made of.
+#[test]
+fn what_was_removed_from_the_graph_still_runs_in_what_was_made_of_it() {
+    let (ctx, _stream, mut x, mut y) = setup();
+    let mut graph = CudaGraph::new(&ctx).unwrap();
+    let work = captured(&mut graph, &[], &mut x, 1);
+    let beside = memset(&mut graph, &[], &mut y, 2);
+    let mut exec = exec(&graph);
+    graph.remove(work).unwrap();
+    assert_eq!(unfit(exec.set_memset(beside, MemsetNode::new(&mut x, 2).unwrap())), "memset");
+    // The same in a body.
+    let mut graph = CudaGraph::new(&ctx).unwrap();
+    let value = graph.add_condition(Some(1)).unwrap();
+    let (_, mut bodies) = graph.add_conditional(&[], value, Branches::If).unwrap();
+    let work = captured(&mut bodies[0], &[], &mut x, 4);
+    let beside = memset(&mut graph, &[], &mut y, 6);
+    let mut exec = graph.instantiate(InstantiateFlags::empty()).unwrap();
+    bodies[0].remove(work).unwrap();
+    assert_eq!(unfit(exec.set_memset(beside, MemsetNode::new(&mut x, 2).unwrap())), "memset");
+}
+
+/// The graph inside may be replaced by one with captured work, also after an update.
+#[test]
+fn a_graph_inside_is_looked_at_after_an_update_too() {
+    let (ctx, _stream, mut x, mut y) = setup();
+    let mut child = CudaGraph::new(&ctx).unwrap();
+    memset(&mut child, &[], &mut y, 1);
+    let mut graph = CudaGraph::new(&ctx).unwrap();
+    let inside = graph.add_child(&[], &child).unwrap();
+    let beside = memset(&mut graph, &[], &mut y, 2);
+    let mut exec = exec(&graph);
+    exec.update(&graph).unwrap();
+    let mut other = CudaGraph::new(&ctx).unwrap();
+    captured(&mut other, &[], &mut x, 1);
+    exec.set_child(inside, &other).unwrap();
+    assert_eq!(unfit(exec.set_memset(beside, MemsetNode::new(&mut x, 2).unwrap())), "memset");
+}
+
 #[test]
 fn a_node_of_an_executable_graph_takes_no_memory_without_an_order() {
     let (ctx, stream, mut x, mut y) = setup();

@@ -292,6 +292,44 @@ fn long_iterations_end_in_time_too() {
     assert_eq!(instance.faults().remove(0).kind, FaultKind::TimeLimit);
 }
 
+/// Tables of targets and calls lead back as well as branches do.
+#[test]
+fn loops_without_a_branch_end_in_time_too() {
+    let head = ".version 8.0\n.target sm_90\n.address_size 64\n";
+    let table = ".visible .entry k()\n{\n.reg .b32 %a;\nmov.u32 %a, 0;\ntop:\nto: .branchtargets top, end;\nbrx.idx %a, to;\nend:\nret;\n}\n";
+    // Calls 2^40 functions.
+    let calls: String = (0..40)
+        .map(|n| format!(".func f{}()\n{{\ncall f{n}, ();\ncall f{n}, ();\nret;\n}}\n", n + 1))
+        .collect();
+    let calls =
+        format!(".func f0()\n{{\nret;\n}}\n{calls}.visible .entry k()\n{{\ncall f40, ();\nret;\n}}\n");
+    for text in [table, &calls] {
+        let instance = InstanceOptions::new().time_limit(Duration::from_millis(100)).start().unwrap();
+        let cuda = begin(&instance);
+        let k = function(&cuda, load(&cuda, &format!("{head}{text}")), "k");
+        ok(launch(&cuda, k, null_mut(), &mut []));
+        assert_eq!(unsafe { cuda.cuCtxSynchronize() }, TIMEOUT);
+        assert_eq!(instance.faults().remove(0).kind, FaultKind::TimeLimit);
+    }
+}
+
+/// A warp that looks for a flag gives the one that sets it a turn, whatever leads it back.
+#[test]
+fn a_loop_without_a_branch_gives_others_their_turns() {
+    let instance = InstanceOptions::new().time_limit(Duration::from_secs(60)).start().unwrap();
+    let cuda = begin(&instance);
+    let text = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n.reg .b32 %a, %t;\n.reg .b64 %p;\n\
+         .reg .pred %q;\nld.param.u64 %p, [p];\nmov.u32 %t, %tid.x;\nsetp.lt.u32 %q, %t, 32;\n@!%q bra set;\ntop:\n\
+         ld.volatile.global.u32 %a, [%p];\nto: .branchtargets top, end;\nbrx.idx %a, to;\nset:\nst.volatile.global.u32 [%p], 1;\nend:\nret;\n}\n";
+    let k = function(&cuda, load(&cuda, text), "k");
+    let mut flag = alloc(&cuda, 4);
+    ok(unsafe { cuda.cuMemsetD32(flag, 0, 1) });
+    let mut arguments = [argument(&mut flag)];
+    ok(launch_as(&cuda, k, [1, 1, 1], [64, 1, 1], 0, null_mut(), arguments.as_mut_ptr(), null_mut()));
+    ok(unsafe { cuda.cuCtxSynchronize() });
+    assert_eq!(read(&cuda, flag, 4), [1, 0, 0, 0]);
+}
+
 #[test]
 fn a_reset_ends_a_kernel_that_never_would() {
     let instance = Instance::new().unwrap();

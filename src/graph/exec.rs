@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::graph::{CudaGraph, Family};
 use super::node::{GraphNode, Share, SharedTable, Use, lock};
+use super::order::Part;
 use crate::driver::{
     CudaContext, CudaStream, Keep, Launching, Parts, Patience, ThreadStream, despite_captures, host_call,
     sweep, until_done,
@@ -84,6 +85,8 @@ pub struct GraphExec {
     for_kernels: bool,
     /// That of the graph's table when this was made of it.
     version: u64,
+    /// What of the graph had to be ordered then.
+    parts: Vec<Part>,
     /// Whether captured work may be among the nodes, where another graph has taken the place of their work.
     updated: Option<bool>,
 }
@@ -156,10 +159,11 @@ impl CudaGraph {
             }));
         }
         let (family, share, version) = (self.family.clone(), table.share(), table.version);
+        let parts = table.parts_to_keep();
         drop(table);
         let for_kernels = flags.contains(InstantiateFlags::DEVICE_LAUNCH);
         let (table, changed, last) = (self.table.clone(), HashMap::new(), Vec::new());
-        Ok(GraphExec { raw, family, table, share, changed, last, for_kernels, version, updated: None })
+        Ok(GraphExec { raw, family, table, share, changed, last, for_kernels, version, parts, updated: None })
     }
 }
 
@@ -395,7 +399,12 @@ impl GraphExec {
         self.updated
     }
 
-    /// The state of the graph that this was made from.
+    /// What of the graph had to be ordered when this was made of it, if captured work is in it, or a graph.
+    pub(super) fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// That of the graph's table when this was made of it.
     pub(super) fn version(&self) -> u64 {
         self.version
     }
@@ -505,6 +514,7 @@ impl Drop for GraphExec {
                 last: std::mem::take(&mut self.last),
                 for_kernels: self.for_kernels,
                 version: self.version,
+                parts: std::mem::take(&mut self.parts),
                 updated: self.updated,
             };
             return host_call::outside(move || drop(rest));

@@ -43,11 +43,13 @@ impl Captured {
 }
 
 /// Nodes that use the same memory, as far as is known.
-struct Part {
+pub(super) struct Part {
     nodes: Vec<usize>,
     memory: Vec<Use>,
     /// Whether it relies on an order with all others.
     captured: bool,
+    /// Whether it is a child graph, whose work may have been captured.
+    child: bool,
 }
 
 impl Part {
@@ -115,6 +117,16 @@ impl Edges {
         all
     }
 
+    /// Whether plain dependencies lead from one of these nodes to another, by these nodes alone.
+    fn leads_within(&self, nodes: &HashSet<usize>, from: usize, to: usize) -> bool {
+        let (mut found, mut left) = (HashSet::new(), vec![from]);
+        while let Some(node) = left.pop() {
+            let next = Self::plain(self.next.get(node)).filter(|node| nodes.contains(node));
+            left.extend(next.filter(|node| found.insert(*node)));
+        }
+        found.contains(&to)
+    }
+
     /// Whether `to` comes after `from` in some way.
     fn leads(&self, from: usize, to: usize, plain: bool) -> bool {
         let mut found = Nodes(vec![false; self.next.len()]);
@@ -140,7 +152,7 @@ impl Table {
         let captured = self.captured.iter().map(|captured| {
             let mut nodes: Vec<usize> = captured.nodes.intersection(&live).copied().collect();
             nodes.sort_unstable();
-            Part { nodes, memory: captured.memory.clone(), captured: true }
+            Part { nodes, memory: captured.memory.clone(), captured: true, child: false }
         });
         let alone =
             self.live().filter(|(node, record)| record.kind.is_safe_to_add() && !self.is_captured(*node));
@@ -148,6 +160,7 @@ impl Table {
             nodes: vec![node.index],
             memory: record.full_share().memory,
             captured: record.is_captured(),
+            child: record.kind == NodeKind::Child,
         });
         captured.chain(alone).filter(|part| !part.nodes.is_empty()).collect()
     }
@@ -158,8 +171,19 @@ impl Table {
 
     /// Whether the two were captured together and may rely on their order.
     fn rely(&self, a: usize, b: usize) -> bool {
-        let both = |captured: &Captured| captured.nodes.contains(&a) && captured.nodes.contains(&b);
-        self.captured.iter().any(|captured| captured.writes() && both(captured))
+        self.captures_of(a, b).next().is_some()
+    }
+
+    /// The captures that have both and may rely on their order.
+    fn captures_of(&self, a: usize, b: usize) -> impl Iterator<Item = &Captured> {
+        let both = move |captured: &&Captured| captured.nodes.contains(&a) && captured.nodes.contains(&b);
+        self.captured.iter().filter(|captured| captured.writes()).filter(both)
+    }
+
+    /// What an executable graph has to know of this graph as it is now: nodes may be removed later.
+    pub(super) fn parts_to_keep(&self) -> Vec<Part> {
+        let has_child = || self.live().any(|(_, record)| record.kind == NodeKind::Child);
+        if self.has_captured() || has_child() { self.parts() } else { Vec::new() }
     }
 }
 
@@ -304,7 +328,9 @@ impl CudaGraph {
             return Ok(());
         }
         edges.remove(from.index, to.index, edge);
-        if edges.leads(from.index, to.index, true) {
+        // Others than those nodes, and their dependencies, may be removed by anybody.
+        let mut captures = table.captures_of(from.index, to.index);
+        if captures.all(|captured| edges.leads_within(&captured.nodes, from.index, to.index)) {
             return Ok(());
         }
         let why = "the two were captured together, and rely on their order; capture what is to run at the same time on streams that are \
@@ -342,14 +368,14 @@ impl GraphExec {
         let graph = CudaGraph::of_table(&self.family, &self.table);
         let table = lock(&self.table);
         let others = match self.updated() {
-            Some(captured) if captured || kind == NodeKind::Child => self.all_others(&table, node, share),
-            Some(_) => Vec::new(),
-            None if self.has_already(&table, node, kind, share) => Vec::new(),
+            Some(captured) if captured || kind == NodeKind::Child || self.has_children(&table) => {
+                self.all_others(&table, node, share)
+            }
+            Some(_) => None,
+            None if self.has_already(&table, node, kind, share) => None,
             None => self.others_in_conflict(&table, node, kind, share),
         };
-        if others.is_empty() {
-            return Ok(());
-        }
+        let Some(others) = others else { return Ok(()) };
         // Before its dependencies are asked for: they are those of the graph that this one was made from.
         if self.version() == table.version {
             let related = graph.edges_locked(&table)?.related(node.index);
@@ -373,41 +399,44 @@ impl GraphExec {
         kind != NodeKind::Child && share.memory.iter().all(has)
     }
 
-    /// The nodes that this one must be ordered with.
+    /// Whether there are graphs inside, which may have been replaced by others with captured work.
+    fn has_children(&self, table: &Table) -> bool {
+        self.parts().iter().any(|part| part.child)
+            || table.live().any(|(_, record)| record.kind == NodeKind::Child)
+    }
+
+    /// The nodes that this one must be ordered with; they may have been removed from the graph. `None` if nothing conflicts.
     fn others_in_conflict(
         &self,
         table: &Table,
         node: GraphNode,
         kind: NodeKind,
         share: &Share,
-    ) -> Vec<usize> {
+    ) -> Option<Vec<usize>> {
         let relies = kind == NodeKind::Child || table.is_captured(node);
-        let is_child = |index: &usize| {
-            let mut live = table.live();
-            live.any(|(node, record)| node.index == *index && record.kind == NodeKind::Child)
-        };
         let mut others = Vec::new();
-        for mut part in table.parts() {
+        for part in self.parts().iter().filter(|part| relies || part.captured || part.child) {
             let current = part.nodes.iter().filter_map(|&index| self.changed(GraphNode { index, ..node }));
-            let current: Vec<Use> = current.flat_map(|share| share.memory.iter().cloned()).collect();
-            part.memory.extend(current);
-            part.nodes.retain(|index| *index != node.index);
-            let strict = relies || part.captured || part.nodes.iter().any(is_child);
-            if strict && part.conflicts(&share.memory) {
+            let current = current.flat_map(|share| share.memory.iter().cloned());
+            let memory = part.memory.iter().cloned().chain(current).collect();
+            let nodes: Vec<usize> = part.nodes.iter().copied().filter(|index| *index != node.index).collect();
+            let part = Part { nodes, memory, ..*part };
+            if part.conflicts(&share.memory) {
                 others.extend(part.nodes);
             }
         }
-        others
+        (!others.is_empty()).then_some(others)
     }
 
     /// The same where another graph has taken the place of this one's work: which of its nodes uses what is unknown.
-    fn all_others(&self, table: &Table, node: GraphNode, share: &Share) -> Vec<usize> {
-        let all = Part { nodes: Vec::new(), memory: self.memory().cloned().collect(), captured: true };
+    fn all_others(&self, table: &Table, node: GraphNode, share: &Share) -> Option<Vec<usize>> {
+        let memory = self.memory().cloned().collect();
+        let all = Part { nodes: Vec::new(), memory, captured: true, child: false };
         if !all.conflicts(&share.memory) {
-            return Vec::new();
+            return None;
         }
         let uses = |kind: NodeKind| kind.is_safe_to_add() || kind == NodeKind::Kernel;
         let others = table.live().filter(|(other, record)| *other != node && uses(record.kind));
-        others.map(|(other, _)| other.index).collect()
+        Some(others.map(|(other, _)| other.index).collect())
     }
 }

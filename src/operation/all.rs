@@ -13,7 +13,7 @@ pub struct All<Op>(Vec<Op>);
 
 /// Runs all of them concurrently, as [`zip`](super::zip()) does; returns the outputs in the order of the operations.
 ///
-/// The streams are those of the chain's policy: with a pool of 4 streams, the fifth operation runs on the stream of the first, after it.
+/// The streams are those of the chain's policy: with a pool of 8 streams, the ninth operation runs on the stream of the first, after it.
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, all, value, zeroed};

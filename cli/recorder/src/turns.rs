@@ -99,7 +99,8 @@ impl Drop for Turn {
         // The turn of a copy that lasted too long may be another's by now.
         if holder.turn == Some(self.number) {
             holder.turn = None;
-            self.place.free.notify_one();
+            // All, as each looks anew how long it has to wait: the next turn may be a copy's.
+            self.place.free.notify_all();
         }
     }
 }

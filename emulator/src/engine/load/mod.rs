@@ -134,7 +134,7 @@ fn target(module: &Module<'_>) -> Result<u32, LoadFailure> {
 
 /// What may stand behind the first target: an option, or another target.
 fn is_option(name: &str) -> bool {
-    matches!(name, "debug" | "texmode_unified" | "texmode_independent")
+    matches!(name, "debug" | "texmode_unified" | "texmode_independent" | "map_f64_to_f32")
         || name.starts_with("sm_")
         || name.starts_with("compute_")
 }

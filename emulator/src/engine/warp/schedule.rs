@@ -296,7 +296,15 @@ impl Warp {
                 return Event::Yield;
             }
         };
-        if done { Event::Switch } else { Event::Fault(at) }
+        if !done {
+            return Event::Fault(at);
+        }
+        // They lead back, too: a table of targets, recursion.
+        let leads_back = matches!(control, Control::Table(_) | Control::Call(_) | Control::Return);
+        if leads_back && !spend(&mut self.patience, lanes, around) {
+            return self.spend_last(index, lanes, around);
+        }
+        Event::Switch
     }
 
     /// Splits the lanes outside `passing` off: they go on behind the instruction at `at`.

@@ -14,7 +14,7 @@ use turns::{Lasts, Turns};
 #[test]
 fn a_copy_that_goes_on_keeps_no_launch_that_waited_with_it() {
     // Which of the two gets the next turn is not determined.
-    for _ in 0..20 {
+    for _ in 0..100 {
         let turns = Arc::new(Turns::default());
         let launch = turns.take(1, Lasts::Call);
         let (sender, launched) = mpsc::channel();

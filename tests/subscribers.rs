@@ -282,3 +282,22 @@ fn a_listener_launches_no_graph_with_memory_of_the_call_that_it_hears_of() {
         assert_eq!(x.to_host_vec(&other).unwrap(), [1; N]);
     }
 }
+
+/// The order of captured work is added while the graph is instantiated.
+#[test]
+fn a_listener_may_look_at_the_nodes_of_a_graph_that_is_being_ordered() {
+    let _alone = alone();
+    let (ctx, stream) = rig();
+    let mut x = DeviceBuffer::<u32>::zeroed(&stream, N).unwrap();
+    let mut graph = CudaGraph::new(&ctx).unwrap();
+    for value in [1, 2] {
+        graph.capture_into(&[], CaptureMode::Relaxed, |s| x.view_mut().fill(s, value)).unwrap();
+    }
+    let graph = Arc::new(graph);
+    let seen = graph.clone();
+    at_exit("cuGraphAddDependencies", move || assert_eq!(seen.nodes().len(), 2));
+    let mut exec = graph.instantiate(InstantiateFlags::empty()).unwrap();
+    acted();
+    exec.launch(&stream).unwrap();
+    assert_eq!(x.to_host_vec(&stream).unwrap(), [2; N]);
+}

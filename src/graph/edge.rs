@@ -103,7 +103,7 @@ impl CudaGraph {
     #[doc(alias = "cuGraphAddDependencies")]
     pub fn add_dependency(&mut self, from: GraphNode, to: GraphNode, edge: Edge) -> Result<(), Error> {
         let _family = self.family.lock()?;
-        self.change_edge(&mut lock(&self.table), (from, to), edge, true)
+        self.change_edge((from, to), edge, true)
     }
 
     /// Removes the dependency of `to` on `from`; `edge` is the one that was added.
@@ -133,10 +133,9 @@ impl CudaGraph {
     #[doc(alias = "cuGraphRemoveDependencies")]
     pub fn remove_dependency(&mut self, from: GraphNode, to: GraphNode, edge: Edge) -> Result<(), Error> {
         let _family = self.family.lock()?;
-        let mut table = lock(&self.table);
-        table.raw(&[from, to])?;
-        self.may_remove_edge(&table, (from, to), edge)?;
-        self.change_edge(&mut table, (from, to), edge, false)
+        lock(&self.table).raw(&[from, to])?;
+        self.may_remove_edge((from, to), edge)?;
+        self.change_edge((from, to), edge, false)
     }
 
     /// All dependencies, as the driver lists them.

@@ -255,14 +255,14 @@ impl CudaGraph {
 
     /// The same where the family is locked; returns what is remembered of the node.
     pub(super) fn remove_locked(&self, node: GraphNode) -> Result<Option<Record>, Error> {
-        let mut table = lock(&self.table);
-        let record = table.get(node)?;
-        if record.is_held() {
+        if lock(&self.table).get(node)?.is_held() {
             let why = "one of its graphs is still in use: drop it first".into();
             return Err(ErrorKind::from(GraphError::Unfit { node: "conditional", why }).into());
         }
+        self.bridge(node)?;
+        let mut table = lock(&self.table);
+        let record = table.get(node)?;
         let (raw, label, share) = (record.raw, record.label(node.index), record.full_share());
-        self.bridge(&mut table, node)?;
         table.version += 1;
         // Removed from the table before the driver call: if that unwinds, the handle may already be invalid.
         let mut gone = table.records.get_mut(node.index).and_then(Option::take);

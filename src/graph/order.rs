@@ -200,14 +200,16 @@ impl CudaGraph {
     ///
     /// Driver calls, if captured work and other nodes use the same memory: `cuGraphGetEdges`, and `cuGraphAddDependencies` for what is missing.
     pub(super) fn order_captured(&self) -> Result<(), Error> {
-        let mut table = lock(&self.table);
-        for body in table.live().flat_map(|(_, record)| record.bodies.clone()).collect::<Vec<_>>() {
+        // The table is never locked while the driver is called: a subscriber to spans may look at the nodes.
+        let bodies: Vec<_> = lock(&self.table).live().flat_map(|(_, record)| record.bodies.clone()).collect();
+        for body in bodies {
             Self::of_table(&self.family, &body).order_captured()?;
         }
-        if !table.has_captured() {
-            return Ok(());
-        }
-        let mut parts = table.parts();
+        let parts = {
+            let table = lock(&self.table);
+            table.has_captured().then(|| table.parts())
+        };
+        let Some(mut parts) = parts else { return Ok(()) };
         parts.sort_by_key(|part| part.nodes.first().copied());
         let mut edges = None;
         for (index, part) in parts.iter().enumerate() {
@@ -218,9 +220,9 @@ impl CudaGraph {
                 if (part.captured || other.captured) && part.conflicts(&other.memory) {
                     let edges = match &mut edges {
                         Some(edges) => edges,
-                        none => none.insert(self.edges_locked(&table)?),
+                        none => none.insert(self.edges_locked()?),
                     };
-                    self.order_parts(&mut table, edges, &mut known, (part, other))?;
+                    self.order_parts(edges, &mut known, (part, other))?;
                 }
             }
         }
@@ -230,7 +232,6 @@ impl CudaGraph {
     /// Each node of one part is to come before or after each of the other. `known` are the nodes that are related to those of the first.
     fn order_parts(
         &self,
-        table: &mut Table,
         edges: &mut Edges,
         known: &mut HashMap<usize, Nodes>,
         (one, other): (&Part, &Part),
@@ -250,7 +251,7 @@ impl CudaGraph {
                 // What has an order of another kind keeps it.
                 let swapped = edges.leads(second, first, false);
                 let (first, second) = if swapped { (second, first) } else { (first, second) };
-                self.order_nodes(table, edges, first, second)?;
+                self.order_nodes(edges, first, second)?;
                 known.clear();
                 related = edges.related(node);
             }
@@ -262,16 +263,17 @@ impl CudaGraph {
     }
 
     /// Makes one node wait for another, for all of it.
-    fn order_nodes(&self, table: &mut Table, edges: &mut Edges, from: usize, to: usize) -> Result<(), Error> {
-        let node = |index| GraphNode { graph: table.id, index };
+    fn order_nodes(&self, edges: &mut Edges, from: usize, to: usize) -> Result<(), Error> {
+        let graph = lock(&self.table).id;
+        let node = |index| GraphNode { graph, index };
         let nodes = (node(from), node(to));
         // Drivers have one dependency between two nodes.
         let weaker = edges.next.get(from).into_iter().flatten().find(|(node, _)| *node == to).copied();
         if let Some((_, edge)) = weaker {
-            self.change_edge(table, nodes, edge, false)?;
+            self.change_edge(nodes, edge, false)?;
             edges.remove(from, to, edge);
         }
-        self.change_edge(table, nodes, Edge::FULL, true)?;
+        self.change_edge(nodes, Edge::FULL, true)?;
         edges.add(from, to, Edge::FULL);
         Ok(())
     }
@@ -279,15 +281,17 @@ impl CudaGraph {
     /// Adds or removes a dependency; the family is locked.
     pub(super) fn change_edge(
         &self,
-        table: &mut Table,
         (from, to): (GraphNode, GraphNode),
         edge: Edge,
         add: bool,
     ) -> Result<(), Error> {
-        let nodes = table.raw(&[from, to])?;
+        let nodes = {
+            let mut table = lock(&self.table);
+            // Also where the call fails, or unwinds.
+            table.version += 1;
+            table.raw(&[from, to])?
+        };
         let [first, second] = nodes.as_slice() else { return Ok(()) };
-        // Also where the call fails, or unwinds.
-        table.version += 1;
         let asked = || format!("node {} after node {}, {edge:?}", to.index, from.index);
         let name = if add { "cuGraphAddDependencies" } else { "cuGraphRemoveDependencies" };
         // SAFETY: 1: the graph lives as long as this value (`CudaGraph::raw`), and is locked, so that the nodes live (`Record::raw`),
@@ -302,9 +306,12 @@ impl CudaGraph {
     }
 
     /// The dependencies between known nodes; the family is locked.
-    fn edges_locked(&self, table: &Table) -> Result<Edges, Error> {
-        let known: HashMap<_, _> = table.live().map(|(node, record)| (record.raw, node.index)).collect();
-        let mut edges = Edges::new(table.records.len());
+    fn edges_locked(&self) -> Result<Edges, Error> {
+        let (known, nodes): (HashMap<_, _>, _) = {
+            let table = lock(&self.table);
+            (table.live().map(|(node, record)| (record.raw, node.index)).collect(), table.records.len())
+        };
+        let mut edges = Edges::new(nodes);
         for (from, to, data) in self.raw_edges()? {
             if let (Some(from), Some(to)) = (known.get(&from), known.get(&to)) {
                 edges.add(*from, *to, Edge::from_raw(data));
@@ -316,21 +323,20 @@ impl CudaGraph {
     /// An error if captured work relies on the dependency; the family is locked.
     pub(super) fn may_remove_edge(
         &self,
-        table: &Table,
         (from, to): (GraphNode, GraphNode),
         edge: Edge,
     ) -> Result<(), Error> {
-        if !table.rely(from.index, to.index) {
+        let captures: Vec<Captured> = lock(&self.table).captures_of(from.index, to.index).cloned().collect();
+        if captures.is_empty() {
             return Ok(());
         }
-        let mut edges = self.edges_locked(table)?;
+        let mut edges = self.edges_locked()?;
         if !edges.leads(from.index, to.index, true) {
             return Ok(());
         }
         edges.remove(from.index, to.index, edge);
         // Others than those nodes, and their dependencies, may be removed by anybody.
-        let mut captures = table.captures_of(from.index, to.index);
-        if captures.all(|captured| edges.leads_within(&captured.nodes, from.index, to.index)) {
+        if captures.iter().all(|captured| edges.leads_within(&captured.nodes, from.index, to.index)) {
             return Ok(());
         }
         let why = "the two were captured together, and rely on their order; capture what is to run at the same time on streams that are \
@@ -340,19 +346,23 @@ impl CudaGraph {
     }
 
     /// Makes the captured nodes after `node`, which is about to be removed, wait for those before it; the family is locked.
-    pub(super) fn bridge(&self, table: &mut Table, node: GraphNode) -> Result<(), Error> {
-        if !table.is_captured(node) {
+    pub(super) fn bridge(&self, node: GraphNode) -> Result<(), Error> {
+        if !lock(&self.table).is_captured(node) {
             return Ok(());
         }
-        let mut edges = self.edges_locked(table)?;
+        let mut edges = self.edges_locked()?;
         let index = node.index;
         let before: Vec<usize> = Edges::plain(edges.previous.get(index)).collect();
         let after: Vec<usize> = Edges::plain(edges.next.get(index)).collect();
-        let both = before.iter().flat_map(|from| after.iter().map(|to| (*from, *to)));
-        for (from, to) in both.filter(|(from, to)| table.rely(*from, *to)).collect::<Vec<_>>() {
+        let both: Vec<_> = {
+            let table = lock(&self.table);
+            let both = before.iter().flat_map(|from| after.iter().map(|to| (*from, *to)));
+            both.filter(|(from, to)| table.rely(*from, *to)).collect()
+        };
+        for (from, to) in both {
             let direct = Edges::plain(edges.next.get(from)).any(|next| next == to);
             if !direct {
-                self.order_nodes(table, &mut edges, from, to)?;
+                self.order_nodes(&mut edges, from, to)?;
             }
         }
         Ok(())
@@ -376,9 +386,11 @@ impl GraphExec {
             None => self.others_in_conflict(&table, node, kind, share),
         };
         let Some(others) = others else { return Ok(()) };
-        // Before its dependencies are asked for: they are those of the graph that this one was made from.
-        if self.version() == table.version {
-            let related = graph.edges_locked(&table)?.related(node.index);
+        let is_unchanged = self.version() == table.version;
+        drop(table);
+        // Its dependencies are then those of the graph that this one was made from.
+        if is_unchanged {
+            let related = graph.edges_locked()?.related(node.index);
             if others.iter().all(|other| related.contains(*other)) {
                 return Ok(());
             }

@@ -8,8 +8,11 @@ mod timeline;
 mod xml;
 
 use serde_json::Value;
+#[cfg(unix)]
 use std::path::Path;
-use support::{Run, TOOL, finished, recorder, scratch, tool};
+#[cfg(unix)]
+use support::Run;
+use support::{TOOL, finished, recorder, scratch, tool};
 #[cfg(target_os = "linux")]
 use support::{compiled, emulator_library};
 use timeline::{named, trace};

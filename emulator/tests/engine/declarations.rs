@@ -155,6 +155,7 @@ fn what_it_takes_is_taken() {
         "# 1 \"x.cu\" 2\n#line 3 \"x.cu\"\n.global .u32 x;",
         ".global .u32 y; .global .u64 x[2] = {y+4, generic(y)+-4}; .func f(); .global .u64 z = f; .func f() { ret; }",
         ".extern .global .u32 x[]; .visible .global .u32 x[3]; .shared .u32 s; .extern .shared .u32 s;",
+        ".extern .const .b8 x[40000]; .visible .const .b8 x[40000];",
         ".weak .func f(); .weak .func f() { ret; } .visible .entry k(); .visible .entry k() { ret; }",
         ".entry k(.param .align 256 .b8 a[256], .param .u64 .align 8 b, .param .u32 _) .local_maxnreg 32 { ret; }",
         ".entry k() .pragma \"nounroll\"; { .pragma \"x\"; ret; }",

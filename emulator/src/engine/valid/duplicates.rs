@@ -13,7 +13,6 @@ const MOST_CONSTANT: u64 = 64 << 10;
 
 /// The variables outside functions.
 pub(super) fn module_variables(module: &Module<'_>, linked: bool) -> Result<(), LoadFailure> {
-    let mut constant = 0;
     let mut known: HashMap<&str, &Variable<'_>> = HashMap::with_capacity(module.variables.len());
     for variable in &module.variables {
         declarations::variable(variable, true).map_err(|message| invalid(variable.line, message))?;
@@ -25,9 +24,15 @@ pub(super) fn module_variables(module: &Module<'_>, linked: bool) -> Result<(), 
                 known.insert(variable.name, before);
             }
         }
-        if variable.space == Space::Const {
-            constant += variable.size();
-        }
+    }
+    let mut constant = 0;
+    // One that is declared and defined is there once.
+    let is_known = |variable: &&Variable<'_>| {
+        known.get(variable.name).is_some_and(|known| std::ptr::eq(*known, *variable))
+    };
+    for variable in module.variables.iter().filter(|variable| variable.space == Space::Const).filter(is_known)
+    {
+        constant += variable.size();
         if constant > MOST_CONSTANT {
             let message =
                 format!("the module has {constant} bytes of constant data, and {MOST_CONSTANT} are possible");

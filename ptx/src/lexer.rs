@@ -154,8 +154,8 @@ impl<'a> Lexer<'a> {
         let rest = self.text.as_bytes().get(self.pos + 1..).unwrap_or_default();
         let line = rest.split(|&b| b == b'\n').next().unwrap_or_default().trim_ascii();
         let line = line.strip_prefix(b"line").unwrap_or(line).trim_ascii_start();
-        let name = line.trim_ascii_start().iter().position(|b| !b.is_ascii_digit()).unwrap_or(0);
-        let (number, rest) = line.split_at(name);
+        let digits = line.iter().take_while(|b| b.is_ascii_digit()).count();
+        let (number, rest) = line.split_at(digits);
         let mut parts = rest.trim_ascii().splitn(3, |&b| b == b'"');
         let is_named = parts.next().is_some_and(<[u8]>::is_empty) && parts.next().is_some();
         let numbers =

@@ -198,7 +198,9 @@ where
     let idle = stream.is_idle_within(since, budget);
     if !matches!(idle, Ok(false)) {
         let result = idle.map(drop);
-        policy::done_on(stream);
+        if result.is_ok() {
+            policy::done_on(stream);
+        }
         reactor::end(chain.0.take_kept(), &result);
         return Err(result.map(|()| output));
     }

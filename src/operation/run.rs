@@ -17,7 +17,7 @@ impl Waited {
     fn wait(&self) -> Result<(), Error> {
         self.0.join_forgotten();
         let result = self.0.used_stream().map_or(Ok(()), CudaStream::finish);
-        if let Some(stream) = self.0.used_stream() {
+        if let (Some(stream), Ok(())) = (self.0.used_stream(), &result) {
             policy::done_on(stream);
         }
         if result.as_ref().is_err_and(|error| !error.is_sticky()) {

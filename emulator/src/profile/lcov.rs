@@ -258,7 +258,7 @@ mod tests {
             kernel(&text.into(), vec![at(10, path, 2), at(11, "lib.h", 7), at(12, path, 3)])
         };
         let ptx = |text: &str| Some(format!("{text}.ptx"));
-        let path = "/home/user/default_program";
+        let path = "/project/default_program";
         let report = lcov(&[of("a", path, "saxpy"), of("b", path, "dot")], ptx);
         let mut parts = report.split("TN:\n").skip(1);
         let [a, b, header] = [(); 3].map(|()| parts.next().unwrap_or_default());
@@ -267,7 +267,7 @@ mod tests {
         assert!(header.starts_with("SF:lib.h\n") && header.contains("DA:7,2\nLF:1\n"), "{header}");
         // There is one only, in two kernels; and a name means one file.
         let report = lcov(&[of("a", path, "saxpy"), of("a", path, "dot")], ptx);
-        assert!(report.contains("SF:/home/user/default_program\n") && !report.contains(".ptx"), "{report}");
+        assert!(report.contains("SF:/project/default_program\n") && !report.contains(".ptx"), "{report}");
         let report = lcov(&[of("a", "a.cu", "saxpy"), of("b", "a.cu", "dot")], ptx);
         assert!(report.contains("SF:a.cu\n") && report.contains("DA:2,2\n"), "{report}");
     }

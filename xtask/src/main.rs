@@ -24,6 +24,7 @@ mod mutants;
 mod package;
 mod peers;
 mod pictures;
+mod random;
 mod rustdoc;
 mod since;
 mod skipped;
@@ -64,6 +65,9 @@ usage: cargo xtask <chore>
                       emulator; --gpu: on the driver of this machine
   peers calls         count their driver calls and allocations
   pictures            make the pictures of docs/images/ that show what the tool prints (needs Chromium)
+  random [--gpu] [FIRST LAST]
+                      run random kernels, made by nvcc (from pip's registry) for these seeds, on the emulator; --gpu: on the driver of this
+                      machine, too, and compare every bit; into target/random/
   since               find out from the headers of all releases which driver brought which value of an enumeration, and write the table of
                       sys/src/since.rs
   gate flakes N       that step with N rounds
@@ -90,6 +94,7 @@ fn main() -> ExitCode {
         ["peers", arguments @ ..] => peers::run_bench(arguments),
         ["pictures"] => pictures::make(),
         ["mutants", options @ ..] => mutants::run(options),
+        ["random", arguments @ ..] => random::run_seeds(arguments),
         ["since"] => since::write(),
         ["busy"] => flakes::busy(),
         ["gate", steps @ ..] => gate::gate(steps),

@@ -15,16 +15,16 @@ use alone::{alone, hold};
 use cuda_harness::child;
 use cuda_launch::memory::PinnedFlags;
 use cuda_launch::operation::{
-    DeviceOperation, SchedulingPolicy, SingleStream, block_on, scope, set_inline_wait, value, with_context,
-    zeroed,
+    DeviceOperation, SchedulingPolicy, SingleStream, block_on, lazy, scope, set_inline_wait, value,
+    with_context, zeroed,
 };
 use cuda_launch::sys::{CUresult, CUstreamCaptureMode};
 use cuda_launch::{
     CudaContext, CudaStream, DeviceBuffer, LaunchConfig, LaunchPlan, PinnedBuffer, cuda_launch,
 };
 use std::future::poll_fn;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::task::Poll;
 use std::thread;
 use std::time::Duration;
@@ -190,6 +190,28 @@ fn a_shared_operation_on_streams_of_threads_is_ordered() {
     assert!(released.load(Ordering::SeqCst), "the work of the other thread was waited for");
     release.join().unwrap();
     assert_eq!(read(&buffer), [0; 100]);
+}
+
+/// Whoever runs it may be waiting for the stream of the host function.
+#[test]
+fn a_host_function_does_not_wait_for_a_shared_operation() {
+    let _alone = alone();
+    let stream = context().new_stream().unwrap();
+    let ((begun, begins), (answers, answer)) = (mpsc::channel(), mpsc::channel());
+    let shared = lazy(move || {
+        begun.send(()).unwrap();
+        answer.recv_timeout(Duration::from_secs(20)).ok()
+    })
+    .shared();
+    let clone = shared.clone();
+    let first = thread::spawn(move || shared.sync());
+    begins.recv().unwrap();
+    let ask = move || answers.send(clone.sync().map(drop).map_err(|error| error.to_string())).unwrap();
+    stream.call_host(ask).unwrap();
+    let answer: Option<Result<(), String>> = (*first.join().unwrap().unwrap()).clone();
+    let error = answer.expect("it waits").unwrap_err();
+    assert!(error.contains("a shared operation") && error.contains("inside a callback"), "{error}");
+    stream.synchronize().unwrap();
 }
 
 /// A handle of one driver means nothing to another.

@@ -4,7 +4,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
 use cuda_harness::skipped;
-use cuda_launch::tensor::{Interleave, L2Promotion, OutOfBoundsFill, Swizzle, TensorDataType, TensorMap};
+use cuda_launch::tensor::{
+    Interleave, L2Promotion, OutOfBoundsFill, Swizzle, TensorDataType, TensorMap, TiledMap,
+};
 use cuda_launch::{
     CudaContext, CudaStream, DeviceBuffer, DeviceCopy, Error, ErrorKind, LaunchConfig, cuda_module,
 };
@@ -106,6 +108,41 @@ fn every_rule_is_named_before_the_driver() {
     broken(many.encode(ctx, &memory), "pixels at a time is 2000");
     let large = tiled([1 << 10, 1 << 10], [4, 4]).encode(ctx, &memory).unwrap_err();
     assert!(large.is_out_of_bounds(), "{large}");
+}
+
+/// Elements of less than a byte, and channels in slices of 16 or 32 bytes: the copy engine goes on to the last of them, too.
+#[test]
+fn no_layout_reaches_past_the_memory() {
+    let (stream, memory) = open::<u8>(1 << 18);
+    let ctx = stream.context();
+    let fits = |map: &TiledMap, len: usize| {
+        let encode = |bytes: usize| {
+            let part = DeviceBuffer::<u8>::zeroed(&stream, bytes).unwrap();
+            [map.encode(ctx, &memory.slice(..bytes)).map(drop), map.encode_object(&part).map(drop)]
+        };
+        for whole in encode(len) {
+            // A device may have something else against it.
+            assert!(!whole.is_err_and(|error| error.is_out_of_bounds()));
+        }
+        for short in encode(len - 1) {
+            let error = short.unwrap_err();
+            assert!(error.is_out_of_bounds(), "{error}");
+        }
+    };
+    let sliced =
+        |interleave, swizzle| TensorMap::tiled([8, 4, 3], [16, 4, 1]).interleave(interleave).swizzle(swizzle);
+    fits(&sliced(Interleave::Bytes16, Swizzle::None), 16 * 8 * 4 * 3);
+    fits(&sliced(Interleave::Bytes32, Swizzle::Bytes32), 32 * 8 * 4 * 3);
+    fits(
+        &sliced(Interleave::Bytes16, Swizzle::None).strides(&[1 << 10, 1 << 16]),
+        (2 << 16) + (3 << 10) + 16 * 8,
+    );
+    for (packed, bits) in [(TensorDataType::Packed16U4Align16, 4), (TensorDataType::Packed16U6Align16, 6)] {
+        fits(&TensorMap::tiled([128, 5], [128, 1]).data_type(packed), 5 * 128 * bits / 8);
+    }
+    let pixels = TensorMap::im2col([8, 8, 2, 2], &[0, 0], &[0, 0], 16, 8).interleave(Interleave::Bytes16);
+    let error = pixels.encode_object(&DeviceBuffer::<u8>::zeroed(&stream, 64).unwrap()).unwrap_err();
+    assert!(error.is_out_of_bounds(), "{error}");
 }
 
 #[test]

@@ -186,5 +186,12 @@ pub(crate) fn initialise(driver: &Driver) -> Result<(), Error> {
     check(code, "cuInit", String::new)
 }
 
+/// Whether this process was forked from the one that initialised a driver. There a lock that another thread of the parent held at the fork
+/// is held for ever: who comes here without a call that may fail looks first.
+pub(super) fn is_child() -> bool {
+    let parent = INITIALISED.load(Ordering::Relaxed);
+    parent != 0 && parent != process::id()
+}
+
 /// The process that initialised a driver last; 0 for none.
 static INITIALISED: AtomicU32 = AtomicU32::new(0);

@@ -5,6 +5,7 @@ use cuda_driver_sys::{CUresult, Driver};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
+use super::choice::is_child;
 use super::kernel::Kernel;
 use super::numbered::Numbered;
 use super::stream::StreamInner;
@@ -129,16 +130,21 @@ impl FaultState {
 
     /// Records that a stream has ended, with nothing left to report.
     pub(super) fn unwatch(&self) {
-        locked(&self.streams).live -= 1;
+        if !is_child() {
+            locked(&self.streams).live -= 1;
+        }
     }
 
-    /// The streams of the context.
+    /// The streams of the context; none in the child of a fork, where they are of no use.
     pub(super) fn streams(&self) -> Vec<Arc<StreamInner>> {
-        locked(&self.streams).upgraded()
+        if is_child() { Vec::new() } else { locked(&self.streams).upgraded() }
     }
 
     /// The same; `None` while one of them ends.
     pub(super) fn all_streams(&self) -> Option<Vec<Arc<StreamInner>>> {
+        if is_child() {
+            return None;
+        }
         let watched = locked(&self.streams);
         let (streams, live) = (watched.upgraded(), watched.live);
         // Some of these may be the last handles by now, whose end asks for the lock.
@@ -202,4 +208,23 @@ fn again(fault: &FaultError) -> Error {
 // Nothing panics while one of these locks is held, and every state behind them is whole.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use crate::driver::child::{ends_in_a_child, in_use};
+
+    #[test]
+    fn a_child_waits_for_no_lock_that_was_held_at_the_fork() {
+        in_use();
+        let state = FaultState::default();
+        let held = locked(&state.streams);
+        let ends = ends_in_a_child(|| {
+            state.unwatch();
+            assert!(state.streams().is_empty() && state.all_streams().is_none());
+        });
+        drop(held);
+        assert!(ends);
+    }
 }

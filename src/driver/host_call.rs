@@ -174,6 +174,8 @@ impl CudaStream {
             let help = "a graph calls its functions each time it runs: add a host node to it";
             return Err(ErrorKind::RefusedInCapture(RefusedInCapture { call: name, help }).into());
         }
+        // In the child of a fork nobody may have the table.
+        self.context().may_call(name)?;
         let (place, context) = (Place::of(self), self.context().clone());
         let number = enter(Entry::Once(Pending { call: function, place, context }));
         let mut entered = Entered { number, is_given: false };
@@ -397,4 +399,21 @@ pub(super) fn forget(context: usize) {
 // Nothing panics while one of these locks is held.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::driver::child::{ends_in_a_child, in_use};
+
+    #[test]
+    fn a_child_waits_for_no_lock_that_was_held_at_the_fork() {
+        in_use();
+        let stream = CudaContext::new(0).unwrap().new_stream().unwrap();
+        let held = locked(&ENTRIES);
+        let ends = ends_in_a_child(|| assert!(stream.call_host(|| ()).is_err_and(|error| error.is_forked())));
+        drop(held);
+        assert!(ends);
+    }
 }

@@ -8,6 +8,8 @@ mod binary;
 mod block_size;
 mod cache_config;
 mod capture;
+#[cfg(all(test, unix))]
+mod child;
 pub(crate) mod choice;
 mod contents;
 mod context;

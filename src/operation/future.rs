@@ -27,7 +27,8 @@ use cuda_driver_sys::process;
 /// That thread runs the waker, and drops the task if only its waker owned it. Neither may block: otherwise all futures would be
 /// delayed. They may poll and drop futures, submit work and use [`sync`](DeviceOperation::sync). If they wait for a future to be
 /// woken, as [`block_on`](super::block_on()) and [`timeout`](DeviceOperation::timeout) do, they deadlock, because this thread
-/// does the waking.
+/// does the waking; and so they do if they run a clone of a [`Shared`](super::Shared) operation while the thread that runs the operation
+/// waits for a future.
 ///
 /// A future that is pending when the process forks returns an error in the child ([`Error::is_forked`]); it may be
 /// dropped there.

@@ -9,14 +9,16 @@ use std::thread::{self, ThreadId};
 use super::context::ExecutionContext;
 use super::device_operation::DeviceOperation;
 use super::tuple::{PartOf, Split};
-use crate::driver::CudaStream;
+use crate::driver::{CudaStream, host_call};
 use crate::error::{Error, ErrorKind, OperationError};
 
 /// An operation that can be cloned; see [`DeviceOperation::shared`].
 ///
 /// Running the first clone submits the work. Another clone that runs in the meantime waits until it is submitted, and the work that follows
 /// is ordered after it on any stream. If the first in turn waits for what this thread runs (two shared operations that each run the
-/// other's clone in a closure), this one fails instead of waiting. After an error all others fail with [`OperationError::SharedFailed`].
+/// other's clone in a closure), this one fails instead of waiting, and so does one in a host function
+/// ([`CudaStream::call_host`](crate::CudaStream::call_host)), because the first may be waiting for its stream. Likewise a waker must not run a
+/// clone if the first may wait for a future: see [`DeviceFuture`](super::DeviceFuture). After an error all others fail with [`OperationError::SharedFailed`].
 ///
 /// ```
 /// use cuda_launch::operation::{DeviceOperation, zeroed, zip};
@@ -89,6 +91,8 @@ impl<Op: DeviceOperation, T> Once<Op, T> {
                     return Err(failed("it needs its own output"));
                 }
                 State::Running(thread) => {
+                    // Whoever runs it may wait for the stream of the host function.
+                    host_call::refuse("waiting for a shared operation")?;
                     let Some(_waiting) = Waiting::begin(self.identity(), *thread) else {
                         return Err(failed("it needs what waits for its own output, on another thread"));
                     };

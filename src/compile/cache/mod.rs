@@ -113,7 +113,7 @@ impl CompileCache {
     /// # Errors
     /// The folder cannot be read.
     pub fn size(&self) -> io::Result<u64> {
-        Ok(self.entries()?.iter().map(|entry| entry.size).sum())
+        Ok(u64::try_from(total(&self.entries()?)).unwrap_or(u64::MAX))
     }
 
     /// Removes all entries, and nothing else.
@@ -153,6 +153,8 @@ impl CompileCache {
     fn get(&self, key: &Key) -> Option<CompiledCode> {
         may_trust(&self.folder, &fs::metadata(&self.folder).ok()?).ok()?;
         let path = self.path(key);
+        // A pipe would be waited for.
+        fs::metadata(&path).ok().filter(|data| data.is_file())?;
         let mut file = File::open(&path).ok()?;
         // Of the file that is read: what has its name may be another one meanwhile.
         may_trust(&path, &file.metadata().ok()?).ok()?;
@@ -206,14 +208,14 @@ impl CompileCache {
     /// Removes the entries used longest ago until the rest is within the limit.
     fn shrink(&self) -> io::Result<()> {
         let mut entries = self.entries()?;
-        let mut size: u64 = entries.iter().map(|entry| entry.size).sum();
+        let mut size = total(&entries);
         entries.sort_by_key(|entry| entry.used);
         for entry in &entries {
-            if size <= self.limit {
+            if size <= self.limit.into() {
                 break;
             }
             gone(fs::remove_file(&entry.path))?;
-            size -= entry.size;
+            size -= u128::from(entry.size);
         }
         self.sweep();
         Ok(())
@@ -263,6 +265,11 @@ struct Entry {
     path: PathBuf,
     size: u64,
     used: SystemTime,
+}
+
+/// The bytes of all: a file may say that it has any number, of which several exceed 64 bits.
+fn total(entries: &[Entry]) -> u128 {
+    entries.iter().map(|entry| u128::from(entry.size)).sum()
 }
 
 /// The hash of all that code depends on.

@@ -55,6 +55,26 @@ fn a_folder_that_others_may_write_is_not_used() {
 }
 
 #[test]
+#[cfg(unix)]
+fn what_is_no_file_is_not_read() {
+    let (folder, key) = (folder("pipe"), Key([1; 32]));
+    let cache = CompileCache::at(&folder);
+    let made = std::process::Command::new("mkfifo").arg(cache.path(&key)).status().unwrap();
+    assert!(made.success());
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || sender.send(matches!(through(&cache), CacheUse::Stored)).unwrap());
+    // Nobody writes into the pipe.
+    assert!(receiver.recv_timeout(Duration::from_secs(20)).unwrap(), "another entry takes its place");
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn sizes_of_more_than_64_bits_are_added() {
+    let entry = || Entry { path: PathBuf::new(), size: u64::MAX, used: SystemTime::UNIX_EPOCH };
+    assert_eq!(total(&[entry(), entry(), entry()]), 3 * u128::from(u64::MAX));
+}
+
+#[test]
 fn what_others_made_stays() {
     let folder = folder("others");
     let cache = CompileCache::at(&folder).limit(0);

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use super::context_waits::{All, ContextWaits, OnContext};
 use super::sync::{AtomicUsize, Condvar, Mutex};
+use crate::driver::choice::is_child;
 use crate::driver::context::CudaContext;
 use crate::driver::{host_call, park};
 use crate::error::{Error, ErrorKind, RefusedInCapture};
@@ -74,6 +75,9 @@ impl OpenCapture {
 
 impl Drop for OpenCapture {
     fn drop(&mut self) {
+        if is_child() {
+            return;
+        }
         ALL.close(&self.open);
         // What had to wait for this.
         park::sweep();
@@ -120,7 +124,8 @@ impl ContextWait {
     }
 
     fn of(context: usize, call: &'static str) -> Result<Self, Error> {
-        if !CAN_CAPTURE || ALL.begin(context) {
+        // In a child there is nothing to wait for: the call that follows says so.
+        if !CAN_CAPTURE || is_child() || ALL.begin(context) {
             return Ok(Self { context });
         }
         let help = "a stream of the context is being captured, perhaps by another thread: wait for single streams, or do it \
@@ -131,7 +136,7 @@ impl ContextWait {
 
 impl Drop for ContextWait {
     fn drop(&mut self) {
-        if CAN_CAPTURE {
+        if CAN_CAPTURE && !is_child() {
             ALL.end(self.context);
         }
     }
@@ -200,7 +205,14 @@ impl Drop for Relaxed<'_> {
 /// Whether there is such a capture.
 #[inline]
 fn any(such: impl Fn(&Open) -> bool) -> bool {
-    CAN_CAPTURE && ALL.any(such)
+    CAN_CAPTURE && ALL.is_any() && any_of_all(&such)
+}
+
+/// None of a process that this one was forked from.
+#[cold]
+#[inline(never)]
+fn any_of_all(such: &dyn Fn(&Open) -> bool) -> bool {
+    !is_child() && ALL.any(such)
 }
 
 #[cfg(test)]
@@ -239,6 +251,25 @@ mod tests {
             assert!(capture.join().is_ok_and(|began_after| began_after));
         });
         assert!(ContextWait::of(CONTEXT, "cuCtxSynchronize").is_ok(), "the capture is over");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_child_waits_for_no_lock_that_was_held_at_the_fork() {
+        use crate::driver::child::{ends_in_a_child, in_use};
+        in_use();
+        let open = open(OTHER + 8);
+        ALL.open(open, Duration::ZERO);
+        // Asked under the lock.
+        let ends = ALL.any(|other| {
+            *other == open
+                && ends_in_a_child(|| {
+                    any(|_| true);
+                    drop(ContextWait::of(CONTEXT, "cuCtxSynchronize"));
+                })
+        });
+        ALL.close(&open);
+        assert!(ends);
     }
 
     #[test]

@@ -72,6 +72,9 @@ choices! {
 
 choices! {
     /// The layout of a tensor's channels in memory.
+    ///
+    /// In slices, the dimensions are width, height, depth (the last one or two may be absent), slices and images, and the first counts
+    /// pixels of a slice, 16 or 32 bytes each whatever the element type.
     Interleave(CUtensorMapInterleave) {
         /// All channels of a pixel are contiguous.
         None = CU_TENSOR_MAP_INTERLEAVE_NONE,
@@ -249,7 +252,7 @@ impl TensorLayout {
     }
 
     fn dense_strides(&self, data_type: TensorDataType) -> Vec<u64> {
-        let row = |dim: &u64| dim.saturating_mul(data_type.bits()).div_ceil(8);
+        let row = |dim: &u64| dim.saturating_mul(self.unit_bits(data_type)).div_ceil(8);
         let mut next = self.dims.first().map_or(0, row);
         let outer = self.dims.iter().skip(1);
         outer
@@ -258,6 +261,15 @@ impl TensorLayout {
                 std::mem::replace(&mut next, after)
             })
             .collect()
+    }
+
+    /// Bits of what the first dimension counts: elements or, interleaved, pixels of a group of channels, whatever their type.
+    fn unit_bits(&self, data_type: TensorDataType) -> u64 {
+        match self.interleave {
+            Interleave::None => data_type.bits(),
+            Interleave::Bytes16 => 128,
+            Interleave::Bytes32 => 256,
+        }
     }
 
     fn check_strides(&self, strides: &[u64], multiple: u64) -> Result<(), Error> {
@@ -305,13 +317,10 @@ impl TensorLayout {
 
     /// Whether the last element lies inside the memory.
     fn ends_inside(&self, known: &Known, bytes: usize) -> Result<(), Error> {
-        // With interleave the channels of a pixel are slices apart: the plain sum does not count them.
-        if self.interleave != Interleave::None || known.data_type.is_gapped() {
-            return Ok(());
-        }
         let outer = self.dims.iter().skip(1).zip(&known.strides);
         let last: u128 = outer.map(|(dim, stride)| u128::from(dim - 1) * u128::from(*stride)).sum();
-        let row = u128::from(self.dims.first().copied().unwrap_or(0)) * u128::from(known.data_type.bits());
+        let unit = u128::from(self.unit_bits(known.data_type));
+        let row = u128::from(self.dims.first().copied().unwrap_or(0)) * unit;
         let end = last + row.div_ceil(8);
         if end <= bytes as u128 {
             return Ok(());

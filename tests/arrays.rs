@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use cuda_launch::error::{ErrorKind, TextureError};
 use cuda_launch::memory::{CopySource, CopyTarget, Extent, PitchedBuffer, RowLayout};
 use cuda_launch::texture::{ArrayElement, ArrayFlags, ArrayFormat, ArrayShape, CudaArray, MipmappedArray};
 use cuda_launch::{CudaContext, CudaStream, DeviceBuffer};
@@ -130,4 +131,23 @@ fn a_shape_that_no_device_has_is_an_error() {
         let error = CudaArray::<f32>::new(&ctx, shape, ArrayFlags::empty()).unwrap_err();
         assert_eq!(error.call(), Some("cuArray3DCreate"), "{shape:?}");
     }
+}
+
+#[test]
+fn arrays_whose_memory_is_mapped_later_are_refused() {
+    let stream = stream();
+    let shape = ArrayShape::D2 { width: 512, height: 512 };
+    for bits in [0x40, 0x80, 0xc2] {
+        let flags = ArrayFlags::from_bits_retain(bits);
+        let one = CudaArray::<f32>::new(stream.context(), shape, flags).unwrap_err();
+        let levels = MipmappedArray::<f32>::new(stream.context(), shape, flags, 2).unwrap_err();
+        for error in [one, levels] {
+            let ErrorKind::Texture(TextureError::MappedLater { flags }) = error.kind() else {
+                panic!("{error}")
+            };
+            assert_eq!(*flags, bits);
+            assert!(error.to_string().contains("from_raw"), "{error}");
+        }
+    }
+    drop(array::<f32>(&stream, shape));
 }

@@ -157,6 +157,9 @@ pub fn device_copy(input: TokenStream) -> TokenStream {
 ///    exclude: one thread or millions, blocks of any size, two or three dimensions, 0 bytes.
 /// 7. Termination: it ends, and its blocks do not wait for each other unless it is a `#[cooperative_launch]`.
 /// 8. Traps: it never stops with a fault or a failed assertion, after which the whole process could not use CUDA.
+/// 9. Early starts: declared with an attribute that lets it begin before earlier work of its stream is done
+///    (`programmatic_stream_serialization`, `programmatic_event`), each of its threads executes `griddepcontrol.wait` before it uses
+///    memory, and before it ends.
 ///
 /// The macro checks that no argument of such a kernel is or contains an address or a handle (`NoAddress`), since no kernel could promise
 /// this with one; also behind aliases, in structs, and in the elements of slices.

@@ -365,6 +365,7 @@ fn memory(list: &mut List) {
     list.add(MappingError { what: "map", offset: 100, bytes: 50, limit: 4096, granularity: 4096, help });
     list.add(TextureError::LinearFilterOfIntegers { element: "u8" });
     list.add(TextureError::NoSurface);
+    list.add(TextureError::MappedLater { flags: 0x42 });
     let rule = text("it must be: 1 to 5");
     list.add(TensorMapError { what: text("the number of dimensions"), value: text("6"), rule });
 }

@@ -21,6 +21,16 @@ pub enum TextureError {
         "the array was made without ArrayFlags::SURFACE, so kernels cannot write to it\n  help: pass that flag to `CudaArray::new`"
     )]
     NoSurface,
+    /// Sparse arrays and those with deferred mapping have no memory until some is mapped to them, which this crate cannot see; work
+    /// that uses such an array before would fault.
+    #[error(
+        "the flags {flags:#x} make an array without memory, to which some is mapped later\n  help: leave out 0x40 (sparse) and 0x80 \
+         (deferred mapping), or make the array by raw calls and wrap it with `CudaArray::from_raw`"
+    )]
+    MappedLater {
+        /// The flags.
+        flags: u32,
+    },
 }
 
 /// A tensor map that the hardware does not support.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::format::{ArrayDescriptor, ArrayElement};
 use super::mipmap::MipmapInner;
 use crate::driver::{CudaContext, CudaStream, Resource, StreamAccesses, end_or_try_again};
-use crate::error::{Error, ErrorKind, LengthMismatch, failed};
+use crate::error::{Error, ErrorKind, LengthMismatch, TextureError, failed};
 use crate::flags::flags;
 use crate::memory::copy::layout::{Bounds, DeviceMemory, Extent, Owner, Place, RowLayout};
 use crate::memory::copy::region::{CopySource, CopyTarget};
@@ -28,7 +28,7 @@ flags! {
         const CUBEMAP = sys::CUDA_ARRAY3D_CUBEMAP;
         /// Kernels can use texture gather on it; two dimensions only.
         const TEXTURE_GATHER = sys::CUDA_ARRAY3D_TEXTURE_GATHER;
-        // Flags of newer drivers pass through.
+        // Flags of newer drivers pass through; those of arrays whose memory is mapped later are refused (`some_elements`).
         const _ = !0;
     }
 }
@@ -175,7 +175,7 @@ impl<T: ArrayElement> CudaArray<T> {
     pub fn new(context: &CudaContext, shape: ArrayShape, flags: ArrayFlags) -> Result<Self, Error> {
         let descriptor = described::<T>(shape, flags);
         let asked = || format!("{shape:?} of {} bytes each, {flags:?}", size_of::<T>());
-        some_elements(shape, "cuArray3DCreate", asked)?;
+        some_elements(shape, flags, "cuArray3DCreate", asked)?;
         let inner = context.make(
             "cuArray3DCreate",
             asked,
@@ -529,12 +529,17 @@ pub(in crate::memory) unsafe fn describe(
 }
 
 /// An error for no elements, or more than any device has: drivers take some zeros for dimensions that are not there, and make another array than was asked
-/// for.
+/// for. And for flags with which the elements have no memory yet.
 pub(in crate::memory) fn some_elements(
     shape: ArrayShape,
+    flags: ArrayFlags,
     call: &'static str,
     asked: impl FnOnce() -> String,
 ) -> Result<(), Error> {
+    let later = sys::CUDA_ARRAY3D_SPARSE | sys::CUDA_ARRAY3D_DEFERRED_MAPPING;
+    if flags.bits() & later != 0 {
+        return Err(ErrorKind::Texture(TextureError::MappedLater { flags: flags.bits() }).into());
+    }
     let Extent { width, height, depth } = shape.extent();
     // Driver 580 takes 2^32 planes for none.
     let most = u32::MAX as usize;

@@ -87,7 +87,7 @@ impl<T: ArrayElement> MipmappedArray<T> {
     ) -> Result<Self, Error> {
         let descriptor = described::<T>(shape, flags);
         let asked = || format!("{levels} levels from {shape:?} on, {flags:?}");
-        some_elements(shape, "cuMipmappedArrayCreate", asked)?;
+        some_elements(shape, flags, "cuMipmappedArrayCreate", asked)?;
         let inner = context.make(
             "cuMipmappedArrayCreate",
             asked,

@@ -1,5 +1,6 @@
 //! Input files, read up to a limit; output files, tried before the work whose results they get.
 
+use serde_json::json;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -55,6 +56,39 @@ pub(crate) fn try_to_write(path: &Path) -> Result<(), Failure> {
     }
 }
 
+/// Refuses to write an output over a file that is needed.
+pub(crate) fn keep(needed: &Path, output: &Path, what: &str) -> Result<(), Failure> {
+    if !is_same(needed, output) {
+        return Ok(());
+    }
+    let name = output.display();
+    Err(Failure::usage(format!(
+        "{name} is {what}, which would be overwritten\n  help: write to another file"
+    )))
+}
+
+/// Refuses to write two outputs to one file.
+pub(crate) fn keep_apart(outputs: &[(&str, &Path)]) -> Result<(), Failure> {
+    for (at, (option, path)) in outputs.iter().enumerate() {
+        if let Some((other, _)) = outputs[..at].iter().find(|(_, other)| is_same(other, path)) {
+            let name = path.display();
+            return Err(Failure::usage(format!(
+                "{other} and {option} both write to {name}\n  help: give each a file of its own"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether two paths name one file, which need not exist yet. Pipes and devices take several outputs.
+fn is_same(one: &Path, other: &Path) -> bool {
+    match (fs::canonicalize(one), fs::canonicalize(other)) {
+        (Ok(one), Ok(other)) => one == other && one.is_file(),
+        (Err(_), Err(_)) => std::path::absolute(one).ok() == std::path::absolute(other).ok(),
+        _ => false,
+    }
+}
+
 /// The same for a file that is replaced by another one, which is written beside it.
 pub(crate) fn try_to_replace(path: &Path) -> Result<(), Failure> {
     try_to_write(path)?;
@@ -76,6 +110,17 @@ pub(crate) fn say_lost(log: &Path, number: i32) {
     anstream::eprint!("{}", crate::output::Outcome::from(failure).text);
 }
 
+/// The folder for temporary files is the system's choice, or that of a variable: no path on the command line is wrong.
+fn no_folder(error: &io::Error) -> Failure {
+    let place = std::env::temp_dir();
+    let variable = if cfg!(windows) { "TMP" } else { "TMPDIR" };
+    let message = format!(
+        "cannot make a folder for temporary files in {}: {error}\n  help: set {variable} to a folder that can be written",
+        place.display()
+    );
+    Failure { place: json!({ "file": place.display().to_string() }), ..Failure::new(Exit::File, message) }
+}
+
 /// A folder for files that a started program must find; removed when dropped.
 pub(crate) struct Folder(PathBuf);
 
@@ -94,7 +139,7 @@ impl Folder {
             match builder.create(&path) {
                 Ok(()) => return Ok(Self(path)),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
-                Err(error) => return Err(Failure::io(FileOperation::Write, &path, &error)),
+                Err(error) => return Err(no_folder(&error)),
             }
         }
     }

@@ -6,14 +6,17 @@
 //! | `interpose` | a program with the recorder as its driver, for `trace`, `check` and `record` |
 //! | `emulated` | a program with the emulator as its driver |
 //! | `program` | a program that a command starts |
+//! | `beside` | the libraries that are installed with the tool |
 //! | `kernel_file`, `image` | reading a kernel file: sources that must be compiled, and images |
 //! | `signature`, `debug` | the meaning of its parameters: from its code and names, from debug information |
 //! | `model`, `scalar` | the description of a kernel file |
+//! | `number` | numbers as options take them |
 //! | `output`, `table`, `style` | the result of a command, as text or JSON |
 //! | `markup` | common parts of pages and pictures for a browser |
 //! | `files` | reading up to a limit, writing after a check that it is possible |
 //! | `failure` | errors and the exit codes |
 
+mod beside;
 mod bind;
 mod check;
 mod debug;
@@ -29,6 +32,7 @@ mod interpose;
 mod kernel_file;
 mod markup;
 mod model;
+mod number;
 mod occupancy;
 mod output;
 mod profile;
@@ -43,7 +47,7 @@ mod style;
 mod table;
 mod trace;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
 
 use output::Outcome;
@@ -62,6 +66,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Show the CUDA installation of this machine, and problems with it
+    #[command(after_help = failure::CODES)]
     Doctor,
     /// Show the contents of a PTX, cubin or fatbin: kernels, parameters, resources
     Inspect(inspect::Arguments),
@@ -92,7 +97,7 @@ fn main() -> ExitCode {
     if let Some(code) = emulate::stand_in() {
         return code;
     }
-    let cli = match Cli::try_parse() {
+    let cli = match command_line() {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() && std::env::args_os().any(|argument| argument == "--json") => {
             let failure = failure::Failure::usage(error.to_string().trim_start_matches("error: "));
@@ -115,4 +120,15 @@ fn main() -> ExitCode {
         Command::Emulate(arguments) => emulate::run(arguments, cli.json),
     };
     output::print(&answer.unwrap_or_else(Outcome::from), cli.json)
+}
+
+/// The command line. `-1` after an option is its value, so that the error says what is wrong with it.
+fn command_line() -> Result<Cli, clap::Error> {
+    let negative = |argument: clap::Arg| {
+        let takes_value = argument.get_action().takes_values();
+        argument.allow_negative_numbers(takes_value)
+    };
+    let mut command = Cli::command().mut_subcommands(|command| command.mut_args(negative));
+    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }

@@ -495,7 +495,7 @@ fn memory_and_exit_codes_are_as_asked() {
     }
     let asks = ["sh", "-c", "echo $CUDA_LAUNCH_EMULATOR_MEMORY $CUDA_LAUNCH_EMULATOR_DEVICES; exit 7"];
     let run = start("emulate", &["--memory", "3G", "--devices", "2"], &asks);
-    assert_eq!((run.code, run.out.as_str()), (7, "3G 2\n"), "{}", run.err);
+    assert_eq!((run.code, run.out.as_str()), (7, "3221225472 2\n"), "{}", run.err);
     let run = start("emulate", &["--json"], &["sh", "-c", "exit 7"]);
     let answer: Value = serde_json::from_str(&run.out).unwrap();
     assert_eq!((&answer["schema"], &answer["program_code"]), (&"cuda-launch.emulate.1".into(), &7.into()));

@@ -34,7 +34,7 @@ fn numbers_that_multiply_to_more_than_there_is() {
     let path = written("maxntid.ptx", text);
     looks(path.to_str().unwrap(), "k");
     let path = root().join("ptx/tests/data/attributes.sm_90.cubin");
-    for registers in ["0", "4294967295"] {
+    for (registers, expected) in [("0", 2), ("1", 0), ("255", 0), ("4294967295", 2)] {
         let code = run(&[
             "occupancy",
             path.to_str().unwrap(),
@@ -45,7 +45,7 @@ fn numbers_that_multiply_to_more_than_there_is() {
             registers,
         ])
         .code;
-        assert_eq!(code, 0);
+        assert_eq!(code, expected, "{registers}");
     }
 }
 

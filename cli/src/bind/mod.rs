@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME")]
     module: Option<String>,
     /// Path of the crate cuda_launch in the program
-    #[arg(long = "crate", value_name = "PATH", default_value = "cuda_launch")]
+    #[arg(long = "crate", value_name = "PATH", default_value = "cuda_launch", value_parser = rust_path)]
     krate: String,
     /// Write to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]
@@ -40,6 +40,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             "{file}: the path is not UTF-8, so no source can name it\n  help: rename the file, or give --path"
         ))
     })?;
+    if let Some(output) = &arguments.output {
+        files::keep(&arguments.file, output, "the kernel file")?;
+    }
     let source = write::module(&file.parts, &module, path, &arguments.krate);
     let mut json =
         json!({ "schema": "cuda-launch.bind.1", "module": module, "source": source, "output": null });
@@ -47,4 +50,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     files::write(output, source.as_bytes())?;
     json["output"] = output.display().to_string().into();
     Ok(Outcome::new(format!("wrote {}\n", output.display()), json))
+}
+
+/// A path in Rust, such as `my_crate::cuda`, for an option.
+fn rust_path(text: &str) -> Result<String, String> {
+    let is_name = |part: &str| {
+        part.starts_with(|c: char| c.is_alphabetic() || c == '_')
+            && part.chars().all(|c| c.is_alphanumeric() || c == '_')
+    };
+    match text.strip_prefix("::").unwrap_or(text).split("::").all(is_name) {
+        true => Ok(text.to_owned()),
+        false => Err("it should be a path in Rust, such as my_crate::cuda_launch".to_owned()),
+    }
 }

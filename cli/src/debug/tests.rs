@@ -2,7 +2,7 @@
 
 use cuda_ptx::image::Cubin;
 use std::borrow::Cow;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::Sections;
 use crate::model::{Kernel, Meaning, Signature};
@@ -114,12 +114,20 @@ fn made(info: Vec<u8>, abbreviations: Vec<u8>, count: u32) -> Made {
     }
 }
 
+/// The time that processors have spent on this thread, however busy the machine is with other things; zero where the system does
+/// not say it.
+fn spent() -> Duration {
+    let line = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    line.split(' ').next().and_then(|nanos| nanos.parse().ok()).map_or(Duration::ZERO, Duration::from_nanos)
+}
+
 impl Made {
     /// The parameters' names and meanings, in no time.
     fn answer(mut self) -> Vec<(Option<String>, Meaning)> {
-        let start = Instant::now();
+        let start = spent();
         self.sections.describe(&mut self.kernels);
-        assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+        let took = spent().saturating_sub(start);
+        assert!(took < Duration::from_secs(20), "{took:?}");
         let signature = self.kernels.remove(0).signature.unwrap();
         signature.0.into_iter().map(|parameter| (parameter.name, parameter.meaning)).collect()
     }

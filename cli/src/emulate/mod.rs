@@ -17,8 +17,10 @@ use serde_json::json;
 use std::ffi::OsString;
 use std::path::Path;
 
-use crate::emulated::{self, Emulated, Options};
+use crate::beside;
+use crate::emulated::{Emulated, Options};
 use crate::failure::{Failure, FileOperation};
+use crate::number;
 use crate::output::Outcome;
 use crate::style;
 use crate::table::Columns;
@@ -45,8 +47,8 @@ lacks calls and the program did not fail.";
 #[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]
 pub(crate) struct Arguments {
     /// Memory of each device, in bytes or with K, M, G
-    #[arg(long, value_name = "BYTES")]
-    memory: Option<String>,
+    #[arg(long, value_name = "BYTES", value_parser = number::some_bytes)]
+    memory: Option<u64>,
     /// At the end, list what in the program cannot run on the emulator, and alternatives
     #[arg(long)]
     explain: bool,
@@ -56,8 +58,8 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure> {
     let mut emulated = Emulated::new(&arguments.options, json)?;
-    if let Some(bytes) = &arguments.memory {
-        emulated.command.env("CUDA_LAUNCH_EMULATOR_MEMORY", bytes);
+    if let Some(bytes) = arguments.memory {
+        emulated.command.env("CUDA_LAUNCH_EMULATOR_MEMORY", bytes.to_string());
     }
     put_in_front(&mut emulated)?;
     if arguments.explain {
@@ -96,7 +98,7 @@ fn text(reasons: &[Reason], is_asked: bool) -> String {
 /// Makes the program find the stand-ins instead of its compilers.
 fn put_in_front(emulated: &mut Emulated) -> Result<(), Failure> {
     let [nvrtc, nvjitlink] = LIBRARIES;
-    let (nvrtc, nvjitlink) = (emulated::beside(None, nvrtc)?, emulated::beside(None, nvjitlink)?);
+    let (nvrtc, nvjitlink) = (beside::installed(nvrtc, "")?, beside::installed(nvjitlink, "")?);
     for (name, library) in COMPILERS.iter().zip([&nvrtc, &nvjitlink]) {
         emulated.folder.link(&format!("{STAND_INS}/{name}"), library)?;
     }

@@ -10,6 +10,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::beside;
 use crate::failure::{Exit, Failure};
 use crate::files::{self, Folder};
 use crate::output::Outcome;
@@ -26,7 +27,7 @@ pub(crate) struct Options {
     /// Number of devices, 0 to 8 [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=8))]
     devices: Option<u8>,
-    /// Check kernels for more than faults: init, race, barrier, leak [without =LIST: all but leak]
+    /// Check kernels for more than faults: init, race, barrier, leak, all [without =LIST: all but leak]
     #[arg(
         long,
         value_name = "LIST",
@@ -59,6 +60,8 @@ enum Check {
     Barrier,
     /// Blocks that a kernel allocated and nobody freed
     Leak,
+    /// All of them
+    All,
 }
 
 impl Check {
@@ -68,6 +71,7 @@ impl Check {
             Self::Race => "race",
             Self::Barrier => "barrier",
             Self::Leak => "leak",
+            Self::All => "all",
         }
     }
 }
@@ -83,7 +87,7 @@ pub(crate) struct Emulated {
 impl Emulated {
     pub(crate) fn new(options: &Options, json: bool) -> Result<Self, Failure> {
         let (program, rest) = options.program.split_first().ok_or_else(|| Failure::usage("no program"))?;
-        let library = beside(options.library.as_deref(), LIBRARY)?;
+        let library = beside::given(options.library.as_deref(), "--library", LIBRARY)?;
         let folder = Folder::new("emulated")?;
         // The second is the name of a toolkit's stub, which some programs open.
         for name in ["libcuda.so.1", "libcuda.so", "libnvidia-ml.so.1"] {
@@ -171,22 +175,6 @@ impl Finished {
 fn note(why: &str) {
     let text = format!("{} {why}", style::strong("note:"));
     anstream::eprint!("{}", Columns::err().wrap_lines(&text, ""));
-}
-
-/// The path of a library of this package, beside this program, where cargo builds and installs it.
-pub(crate) fn beside(given: Option<&Path>, name: &str) -> Result<PathBuf, Failure> {
-    let own = std::env::current_exe().ok();
-    let beside = own.as_deref().and_then(Path::parent).map(|folder| folder.join(name));
-    let candidate = given.map(Path::to_owned).or(beside);
-    let found = candidate.filter(|path| path.is_file()).and_then(|path| path.canonicalize().ok());
-    found.ok_or_else(|| {
-        let message = format!(
-            "the library `{name}` is not {}\n  help: `cargo install cuda-launch-cli` installs it beside the tool (on Linux with \
-             glibc)",
-            given.map_or("beside this program".to_owned(), |path| path.display().to_string())
-        );
-        Failure::new(Exit::File, message)
-    })
 }
 
 /// The log's name for a program that may go to another folder.

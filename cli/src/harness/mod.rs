@@ -73,6 +73,7 @@ fn variables(arguments: &Arguments) -> Result<BTreeMap<&'static str, String>, Fa
     if arguments.leaks {
         variables.insert("CUDA_LAUNCH_HARNESS_LEAKS", "1".to_owned());
     }
+    let refused = |error| refused(error, &arguments.fail);
     let asked = Environment::of(|name| variables.get(name).cloned()).map_err(refused)?;
     if let Some(asked) = asked {
         asked.over(&cuda_emulator::driver()).map_err(refused)?;
@@ -90,8 +91,8 @@ fn fault(text: &str) -> Option<String> {
     is_whole.then(|| format!("{name}{number}{code}"))
 }
 
-/// The option whose value is invalid.
-fn refused(error: Error) -> Failure {
+/// The option whose value is invalid, as it was written.
+fn refused(error: Error, faults: &[String]) -> Failure {
     let Error::Variable { name, value, wanted } = &error else {
         return Failure::usage(error.to_string());
     };
@@ -103,5 +104,6 @@ fn refused(error: Error) -> Failure {
         "CUDA_LAUNCH_HARNESS_VERSION" => ("--as-of", wanted.as_str()),
         _ => (*name, wanted.as_str()),
     };
-    Failure::usage(format!("{option}: {value:?} should be {wanted}"))
+    let written = faults.iter().find(|text| option == "--fail" && fault(text).as_ref() == Some(value));
+    Failure::usage(format!("{option}: {:?} should be {wanted}", written.unwrap_or(value)))
 }

@@ -2,9 +2,10 @@
 
 use cuda_emulator_stand_ins::INTERPOSER;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use crate::beside;
 use crate::failure::{Exit, Failure};
 use crate::files::Folder;
 use crate::program;
@@ -42,7 +43,7 @@ impl Started {
 
     /// Finds recorder and driver. With `json`, standard output is only for the result.
     pub(crate) fn prepare(&self, json: bool) -> Result<Prepared, Failure> {
-        let recorder = recorder(self.recorder.as_deref())?;
+        let recorder = beside::given(self.recorder.as_deref(), "--recorder", RECORDER)?;
         let driver = driver(self.driver.as_deref())?;
         let folder = Folder::new("trace")?;
         let library = folder.link("libcuda.so.1", &recorder)?;
@@ -71,23 +72,6 @@ impl Prepared {
     pub(crate) fn lines(&self) -> PathBuf {
         self.folder.path().join("lines")
     }
-}
-
-/// Beside this program, where cargo builds and installs it.
-fn recorder(given: Option<&Path>) -> Result<PathBuf, Failure> {
-    let own = std::env::current_exe().ok();
-    let beside = own.as_deref().and_then(Path::parent).map(|folder| folder.join(RECORDER));
-    let candidates = given.map(Path::to_owned).or(beside);
-    let found = candidates.filter(|path| path.is_file()).and_then(|path| path.canonicalize().ok());
-    found.ok_or_else(|| {
-        Failure::new(
-            Exit::File,
-            format!(
-                "the recorder `{RECORDER}` is not beside this program: `cargo install cuda-launch-cli` installs both, \
-                 and `--recorder FILE` names another place"
-            ),
-        )
-    })
 }
 
 /// The path of the driver that works: the recorder would find itself by the name.

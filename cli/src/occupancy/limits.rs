@@ -98,6 +98,12 @@ impl Machine {
         })
     }
 
+    /// The architectures that are known here.
+    pub(super) fn known() -> String {
+        let names: Vec<String> = KNOWN.iter().map(|(sm, ..)| format!("sm_{sm}")).collect();
+        format!("these are known here: {}", names.join(", "))
+    }
+
     /// Blocks of `threads` threads and `dynamic` bytes of shared memory.
     pub(super) fn fit(&self, kernel: &Resources, threads: u32, dynamic: u32) -> Fit {
         let warps = threads.div_ceil(32).max(1);

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use crate::failure::Failure;
 use crate::files;
 use crate::kernel_file::File;
+use crate::number;
 use crate::output::Outcome;
 use crate::run::DeviceOptions;
 use limits::{Fit, Machine, Resources};
@@ -27,14 +28,14 @@ pub(crate) struct Arguments {
     #[arg(long)]
     block: Option<u32>,
     /// Bytes of dynamic shared memory, for the plot over block sizes
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = number::shared_bytes)]
     shared: u32,
     /// Compute for this architecture, such as sm_86, without a driver; needs an image
     /// that records registers, or --registers
     #[arg(long)]
     arch: Option<String>,
     /// Registers per thread, instead of the number from the image or driver
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=255))]
     registers: Option<u32>,
     /// Also write both plots to this file
     #[arg(long, value_name = "FILE")]
@@ -63,6 +64,10 @@ struct Answer {
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let file = File::read(&arguments.file)?;
     let kernel = file.kernel(&arguments.kernel)?;
+    if let Some(path) = &arguments.svg {
+        files::keep(&arguments.file, path, "the kernel file")?;
+        files::try_to_write(path)?;
+    }
     let mut known = source::find(&file, kernel, arguments)?;
     if let Some(registers) = arguments.registers {
         known.resources.registers = registers;

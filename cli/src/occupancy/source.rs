@@ -24,7 +24,7 @@ pub(super) struct Known {
 pub(super) fn find(file: &File, kernel: &Kernel, arguments: &Arguments) -> Result<Known, Failure> {
     if let Some(name) = &arguments.arch {
         let arch = Arch::from_name(name)
-            .ok_or_else(|| Failure::usage(format!("no architecture `{name}`; sm_90 is one")))?;
+            .ok_or_else(|| Failure::usage(format!("no architecture `{name}`; {}", Machine::known())))?;
         return of_image(file, kernel, Some(arch), arguments.registers.is_some());
     }
     let context = arguments.place.context()?;
@@ -83,7 +83,7 @@ fn of_image(file: &File, kernel: &Kernel, arch: Option<Arch>, has_registers: boo
         .or(part.and_then(|part| part.arch))
         .ok_or_else(|| Failure::usage("the image names no architecture: give --arch"))?;
     let machine = Machine::of_arch(arch)
-        .ok_or_else(|| Failure::usage(format!("the limits of {arch} are not known here")))?;
+        .ok_or_else(|| Failure::usage(format!("the limits of {arch} are not known; {}", Machine::known())))?;
     let kernel = own.unwrap_or(kernel);
     let declared = kernel.max_threads.or(kernel.required_threads);
     let threads = declared.map_or(u64::from(machine.max_block), volume);

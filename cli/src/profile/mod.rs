@@ -30,6 +30,9 @@ use roof::{Gpu, Place};
     mut_arg("bench", |arg| arg.hide(true)),
     mut_arg("schedules", |arg| arg.hide(true)),
     mut_arg("seed", |arg| arg.hide(true)),
+    mut_arg("print", |arg| arg.hide(true)),
+    // It must be the emulator.
+    mut_arg("driver", |arg| arg.hide(true)),
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -66,10 +69,14 @@ struct Answer {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let gpu = Gpu::of(&arguments.roof)?;
-    [&arguments.html, &arguments.lcov]
-        .into_iter()
-        .flatten()
-        .try_for_each(|path| files::try_to_write(path))?;
+    let outputs = [("--html", &arguments.html), ("--lcov", &arguments.lcov)];
+    let outputs: Vec<_> =
+        outputs.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?))).collect();
+    for (_, path) in &outputs {
+        arguments.launch.keeps(path)?;
+        files::try_to_write(path)?;
+    }
+    files::keep_apart(&outputs)?;
     let counted = run::counted(&arguments.launch)?;
     let Some(profile) = counted.profile else {
         let refused = counted.fault.unwrap_or_else(|| "the kernel did not run".to_owned());

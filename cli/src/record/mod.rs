@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::failure::{Exit, Failure};
 use crate::files;
 use crate::interpose::Started;
+use crate::number;
 use crate::output::Outcome;
 use crate::program::{self, Ended};
 use crate::style;
@@ -33,10 +34,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME", default_value = "*")]
     kernel: String,
     /// Which of its launches, counted from 1
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = number::ordinal)]
     nth: u64,
     /// Limit for the memory that the launch can reach, in bytes (K, M, G)
-    #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = bytes)]
+    #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = number::bytes)]
     limit: u64,
     /// Where to write the recording
     #[arg(long, short, value_name = "FILE", default_value = "launch.record")]
@@ -189,33 +190,5 @@ fn launches(lines: &[Value]) -> String {
     match kernels.len().saturating_sub(SHOWN) {
         0 => text,
         more => text + &format!("  and {more} more: `--json` lists all\n"),
-    }
-}
-
-/// `512M`
-fn bytes(text: &str) -> Result<u64, String> {
-    let units = [('K', 10), ('M', 20), ('G', 30)];
-    let of_unit = |(unit, shift)| Some((text.strip_suffix(unit)?, shift));
-    let (number, shift) = units.into_iter().find_map(of_unit).unwrap_or((text, 0));
-    let is_number = !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
-    let bytes =
-        number.parse::<u64>().ok().filter(|_| is_number).and_then(|number| number.checked_mul(1 << shift));
-    bytes.ok_or_else(|| "it should be a number of bytes, such as 4096 or 2G".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::bytes;
-
-    #[test]
-    fn bytes_have_units() {
-        for (text, wanted) in
-            [("12", Some(12)), ("3K", Some(3072)), ("2M", Some(2 << 20)), ("1G", Some(1 << 30))]
-        {
-            assert_eq!(bytes(text).ok(), wanted, "{text}");
-        }
-        for text in ["", "K", "-1", "1.5G", "1T", "99999999999999999999", "18446744073709551615G"] {
-            assert!(bytes(text).is_err(), "{text}");
-        }
     }
 }

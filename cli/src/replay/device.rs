@@ -94,10 +94,14 @@ impl Device {
         let wished = i32::try_from(place.number()).unwrap_or(i32::MAX);
         // SAFETY: the output is a number and outlives the call; the calls have no other requirements, and return an error for a device
         // number that does not exist.
-        unsafe {
+        let found = unsafe {
             ok("cuInit", driver.cuInit(0))?;
-            ok("cuDeviceGet", driver.cuDeviceGet(&mut number, wished))?;
+            driver.cuDeviceGet(&mut number, wished)
+        };
+        if found == CUresult::CUDA_ERROR_INVALID_DEVICE {
+            return Err(place.no_device(&format!("cuDeviceGet: {found:?}")));
         }
+        ok("cuDeviceGet", found)?;
         let reserved = match place.is_emulator() {
             true => Vec::new(),
             false => reserve(&driver, &recording.regions),

@@ -53,8 +53,9 @@ impl FromStr for Argument {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (first, rest) =
-            text.split_once(':').ok_or("expected TYPE:VALUE, in:TYPE:DATA or out:TYPE:COUNT")?;
+        let (first, rest) = text
+            .split_once(':')
+            .ok_or("expected TYPE:VALUE, hex:BYTES, in:TYPE:DATA, inout:TYPE:DATA or out:TYPE:COUNT")?;
         let form = match first {
             "in" => memory(Direction::In, rest)?,
             "inout" => memory(Direction::InOut, rest)?,

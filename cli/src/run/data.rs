@@ -3,6 +3,7 @@
 use serde_json::json;
 use std::path::Path;
 
+use super::Arguments;
 use super::argument::{Argument, Direction, Form, Source};
 use super::global::Variable;
 use super::launch::Outputs;
@@ -124,9 +125,7 @@ fn extension(path: &Path) -> &str {
 fn parse(text: &str, scalar: Scalar) -> Result<Vec<u8>, String> {
     if let Some((start, end)) = text.split_once("..") {
         let number = |text: &str| {
-            text.trim()
-                .parse::<i64>()
-                .map_err(|_| format!("`{text}` is not an integer, such as 12, -3 or 0xff"))
+            text.trim().parse::<i64>().map_err(|_| format!("`{text}` is not an integer, such as 12 or -3"))
         };
         let (start, end) = (number(start)?, number(end)?);
         let count = usize::try_from(i128::from(end) - i128::from(start))
@@ -166,40 +165,49 @@ fn parse_list(text: &str, scalar: Scalar) -> Result<Vec<u8>, String> {
 /// One number, in little-endian bytes.
 fn one(text: &str, scalar: Scalar) -> Result<Vec<u8>, String> {
     let text = text.trim();
-    let float =
-        || text.parse::<f64>().map_err(|_| format!("`{text}` is not a number, such as 1, -2.5, 1e30 or inf"));
     if let Scalar::F16 | Scalar::Bf16 | Scalar::F32 | Scalar::F64 = scalar {
-        return Ok(match scalar {
-            Scalar::F16 => half::f16::from_f64(float()?).to_le_bytes().to_vec(),
-            Scalar::Bf16 => half::bf16::from_f64(float()?).to_le_bytes().to_vec(),
-            // Not through f64, which would round twice.
-            Scalar::F32 => text
-                .parse::<f32>()
-                .map_err(|_| format!("`{text}` is not a number, such as 1, -2.5, 1e30 or inf"))?
-                .to_le_bytes()
-                .to_vec(),
-            _ => float()?.to_le_bytes().to_vec(),
-        });
+        return float(text, scalar);
     }
     let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
     let hexadecimal = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));
     let magnitude = match hexadecimal {
-        Some(digits) => i128::from_str_radix(&digits.replace('_', ""), 16),
-        None => digits.replace('_', "").parse::<i128>(),
+        Some(digits) => u128::from_str_radix(&digits.replace('_', ""), 16),
+        None => digits.replace('_', "").parse::<u128>(),
     };
-    let number = magnitude.map_err(|_| format!("`{text}` is not an integer, such as 12, -3 or 0xff"))?
-        * if negative { -1 } else { 1 };
+    let magnitude = magnitude.map_err(|_| format!("`{text}` is not an integer, such as 12, -3 or 0xff"))?;
     let bits = scalar.size() as u32 * 8;
     let signed = matches!(scalar, Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64);
-    let (least, most) = match (signed, bits) {
-        (true, _) => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
-        (false, 128) => (0, i128::MAX),
-        (false, _) => (0, (1i128 << bits) - 1),
-    };
-    if number < least || number > most {
-        return Err(format!("{text} does not fit in {}, which is {least} to {most}", scalar.word()));
+    // The magnitudes of the least and of the most.
+    let (least, most) =
+        if signed { (1 << (bits - 1), (1 << (bits - 1)) - 1) } else { (0, u128::MAX >> (128 - bits)) };
+    if magnitude > if negative { least } else { most } {
+        let minus = if signed { "-" } else { "" };
+        return Err(format!("{text} does not fit in {}, which is {minus}{least} to {most}", scalar.word()));
     }
+    let number = if negative { magnitude.wrapping_neg() } else { magnitude };
     Ok(number.to_le_bytes()[..scalar.size()].to_vec())
+}
+
+/// A floating-point number. One that is too large for its type is not taken for an infinity.
+fn float(text: &str, scalar: Scalar) -> Result<Vec<u8>, String> {
+    let wrong = || format!("`{text}` is not a number, such as 1, -2.5, 1e30 or inf");
+    let wide = text.parse::<f64>().map_err(|_| wrong())?;
+    // `f32` not through `f64`, which would round twice.
+    let narrow = text.parse::<f32>().map_err(|_| wrong())?;
+    let (half, brain) = (half::f16::from_f64(wide), half::bf16::from_f64(wide));
+    let (bytes, is_infinite, most) = match scalar {
+        Scalar::F16 => (half.to_le_bytes().to_vec(), half.is_infinite(), f64::from(half::f16::MAX)),
+        Scalar::Bf16 => (brain.to_le_bytes().to_vec(), brain.is_infinite(), f64::from(half::bf16::MAX)),
+        Scalar::F32 => (narrow.to_le_bytes().to_vec(), narrow.is_infinite(), f64::from(f32::MAX)),
+        _ => (wide.to_le_bytes().to_vec(), wide.is_infinite(), f64::MAX),
+    };
+    if is_infinite && text.bytes().any(|byte| byte.is_ascii_digit()) {
+        let name = scalar.word();
+        return Err(format!(
+            "{text} does not fit in {name}, which is -{most:e} to {most:e}: write inf for infinity"
+        ));
+    }
+    Ok(bytes)
 }
 
 /// The elements as text, each as short as it can be and still be the same number.
@@ -253,25 +261,27 @@ fn file(path: &Path, bytes: &[u8], scalar: Scalar) -> Result<Vec<u8>, Failure> {
 }
 
 /// Checks that the outputs can be saved, because a kernel may run for a long time before.
-pub(super) fn try_to_save(arguments: &[Argument], variables: &[Variable]) -> Result<(), Failure> {
-    for argument in arguments {
+pub(super) fn try_to_save(arguments: &Arguments, variables: &[Variable]) -> Result<(), Failure> {
+    let mut saved = Vec::new();
+    for argument in &arguments.arguments {
         if let Form::Memory { save: Some(path), scalar, .. } = &argument.form {
-            try_one(path, *scalar, || format!("argument `{}`", argument.text))?;
+            saved.push((format!("argument `{}`", argument.text), path.as_path(), *scalar));
         }
     }
     for variable in variables {
         if let Some(path) = &variable.save {
-            try_one(path, variable.scalar, || format!("global `{}`", variable.name))?;
+            saved.push((format!("global `{}`", variable.name), path.as_path(), variable.scalar));
         }
     }
-    Ok(())
-}
-
-fn try_one(path: &Path, scalar: Scalar, whose: impl FnOnce() -> String) -> Result<(), Failure> {
-    if extension(path) == "npy" {
-        npy::can_hold(scalar).map_err(|what| Failure::usage(format!("{}: {what}", whose())))?;
+    for (whose, path, scalar) in &saved {
+        if extension(path) == "npy" {
+            npy::can_hold(*scalar).map_err(|what| Failure::usage(format!("{whose}: {what}")))?;
+        }
+        arguments.keeps(path)?;
+        files::try_to_write(path)?;
     }
-    files::try_to_write(path)
+    let outputs: Vec<_> = saved.iter().map(|(whose, path, _)| (whose.as_str(), *path)).collect();
+    files::keep_apart(&outputs)
 }
 
 #[cfg(test)]
@@ -288,12 +298,23 @@ mod tests {
         assert_eq!(round("3*0x10", Scalar::U16), "16 16 16");
         assert_eq!(round("0.5,65504", Scalar::F16), "0.5 65504");
         assert_eq!(round("18446744073709551615", Scalar::U64), "18446744073709551615");
+        assert_eq!(round("-128,127", Scalar::I8), "-128 127");
+        assert_eq!(round(&u128::MAX.to_string(), Scalar::U128), u128::MAX.to_string());
+        assert_eq!(round("-inf,nan,65519", Scalar::F16), "-inf NaN 65504");
         for (text, scalar) in [
             ("256", Scalar::U8),
             ("-1", Scalar::U32),
             ("", Scalar::F32),
             ("1.5", Scalar::I32),
             ("5..1", Scalar::I32),
+            ("-129", Scalar::I8),
+            ("128", Scalar::I8),
+            ("-1", Scalar::U128),
+            // Not infinity.
+            ("65520", Scalar::F16),
+            ("1e39", Scalar::Bf16),
+            ("-1e39", Scalar::F32),
+            ("1e309", Scalar::F64),
         ] {
             assert!(parse(text, scalar).is_err(), "{text}");
         }

@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)] // A library that the command line names is loaded as a driver: whoever wrote that line vouches for it.
 
+use cuda_launch::error::LoadError;
 use cuda_launch::sys::CUresult;
 use cuda_launch::{CudaContext, Driver, Error};
 use std::sync::Arc;
@@ -43,13 +44,13 @@ impl DeviceOptions {
     }
 
     pub(crate) fn driver(&self) -> Result<Arc<Driver>, Failure> {
-        let load = |error: cuda_launch::error::LoadError| Failure::new(Exit::Driver, error.to_string());
+        let absent = |error: LoadError| Failure::new(Exit::Driver, error.to_string());
         Ok(match self.driver.as_deref() {
             None => cuda_launch::default_driver()?,
             Some("emulator") => cuda_emulator::driver(),
-            Some("system") => Arc::new(Driver::system().map_err(load)?),
+            Some("system") => Arc::new(Driver::system().map_err(absent)?),
             // SAFETY: 1, 2: the user who passes the option guarantees that it names a CUDA driver.
-            Some(path) => Arc::new(unsafe { Driver::open(path) }.map_err(load)?),
+            Some(path) => Arc::new(unsafe { Driver::open(path) }.map_err(no_driver)?),
         })
     }
 
@@ -60,11 +61,31 @@ impl DeviceOptions {
     /// A number that no device has is the command line's mistake, not the driver's.
     fn refused(&self, error: Error) -> Failure {
         if error.code() == Some(CUresult::CUDA_ERROR_INVALID_DEVICE) {
-            let number = self.device;
-            return Failure::usage(format!(
-                "--device {number}: the driver has no such device ({error}); `cuda-launch doctor` lists them"
-            ));
+            return self.no_device(&error.to_string());
         }
         error.into()
     }
+
+    /// The driver's answer, with its advice if it has any, for a number that no device has.
+    pub(crate) fn no_device(&self, answer: &str) -> Failure {
+        let (answer, advice) = parts(answer);
+        let advice = advice.map_or(String::new(), |advice| format!("{advice}; "));
+        Failure::usage(format!(
+            "--device {}: the driver has no such device ({answer})\n  help: {advice}`cuda-launch doctor` lists them",
+            self.device
+        ))
+    }
+}
+
+/// A path that does not load as a driver: its advice is about the option, not about the installation.
+fn no_driver(error: LoadError) -> Failure {
+    let text = error.to_string();
+    let (what, _) = parts(&text);
+    let help = "--driver takes `system`, `emulator` or the path of a libcuda";
+    Failure::new(Exit::Driver, format!("{what}\n  help: {help}"))
+}
+
+/// An error's text without its advice, and the advice.
+fn parts(text: &str) -> (&str, Option<&str>) {
+    text.split_once("\n  help: ").map_or((text, None), |(what, help)| (what, Some(help)))
 }

@@ -19,13 +19,18 @@ mod shape;
 use std::path::PathBuf;
 
 use crate::failure::{Exit, Failure};
+use crate::files;
 use crate::kernel_file::File;
+use crate::number;
 use crate::output::Outcome;
 use argument::Argument;
 use global::Global;
 use launch::{Finished, Launcher};
 
 pub(crate) use device::DeviceOptions;
+
+/// Elements of an output that are shown without `--print`.
+const SHOWN: usize = 32;
 
 /// How an argument is written.
 const ARGUMENTS: &str = "\
@@ -37,7 +42,7 @@ Arguments, in the order of the kernel's parameters:
   out:TYPE:COUNT        memory that it writes, zeroed first (not with
                         --check), shown afterwards
   TYPE[] for TYPE       two parameters: the address, and the length as a u64
-TYPE is one of u8 i8 u16 i16 u32 i32 u64 i64 f16 bf16 f32 f64.
+TYPE is one of u8 i8 u16 i16 u32 i32 u64 i64 u128 f16 bf16 f32 f64.
 DATA is @FILE (.npy, .txt, or raw bytes), 1,2,3, START..END, or COUNT*VALUE.
 An inout or out may end in @FILE to be saved there: out:f32:1024@sum.npy
 
@@ -65,7 +70,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     block: Option<shape::Shape>,
     /// Bytes of dynamic shared memory
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = number::shared_bytes)]
     shared: u32,
     /// Blocks per cluster
     #[arg(long)]
@@ -79,9 +84,9 @@ pub(crate) struct Arguments {
     /// A `__constant__` or `__device__` variable to set or show; see below
     #[arg(long = "global", value_name = "NAME=SPEC")]
     globals: Vec<Global>,
-    /// Elements to show per output
-    #[arg(long, default_value_t = 32, value_name = "N")]
-    print: usize,
+    /// Elements to show per output [default: 32]
+    #[arg(long, value_name = "N", value_parser = number::whole::<usize>)]
+    print: Option<usize>,
     /// Run on the emulator and report faults, races, and uninitialised memory that is read or shown
     #[arg(long)]
     check: bool,
@@ -90,13 +95,20 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     schedules: Option<u32>,
     /// The seed of the first order [default: 1]; without --schedules, run only that order
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", value_parser = number::whole::<u64>)]
     seed: Option<u64>,
     /// Time this many launches [default: 30]
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "30")]
     bench: Option<u32>,
     #[command(flatten)]
     place: DeviceOptions,
+}
+
+impl Arguments {
+    /// Refuses to write over the kernel file.
+    pub(crate) fn keeps(&self, output: &std::path::Path) -> Result<(), Failure> {
+        files::keep(&self.file, output, "the kernel file")
+    }
 }
 
 /// Everything that can be checked and read before a driver is called.
@@ -115,7 +127,7 @@ impl<'a> Prepared<'a> {
         argument::compare(&inputs, kernel)?;
         let variables = global::load(&arguments.globals, &file)?;
         let config = shape::config(arguments, kernel, &inputs)?;
-        data::try_to_save(&arguments.arguments, &variables)?;
+        data::try_to_save(arguments, &variables)?;
         Ok(Self { file, inputs, variables, config })
     }
 }
@@ -136,8 +148,11 @@ pub(crate) struct Counted {
 
 /// Runs the kernel once on the emulator, which counts what it does; saves outputs.
 pub(crate) fn counted(arguments: &Arguments) -> Result<Counted, Failure> {
-    if arguments.check || arguments.bench.is_some() || schedules::asked(arguments).is_some() {
-        return Err(Failure::usage("--check, --schedules, --seed and --bench belong to `cuda-launch run`"));
+    let is_shown = arguments.print.is_some() || arguments.bench.is_some();
+    if arguments.check || is_shown || schedules::asked(arguments).is_some() {
+        return Err(Failure::usage(
+            "--check, --print, --schedules, --seed and --bench belong to `cuda-launch run`",
+        ));
     }
     let prepared = Prepared::new(arguments)?;
     let place = arguments.place.on_emulator("profile")?;
@@ -201,8 +216,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if let Finished::Outputs(outputs) = &finished {
         data::save(&inputs, &launcher.variables, outputs)?;
     }
-    let (mut text, mut json) =
-        report::answer(&launcher, &inputs, &finished, checked.as_ref(), timed.as_ref(), arguments.print);
+    let (mut text, mut json) = report::answer(
+        &launcher,
+        &inputs,
+        &finished,
+        checked.as_ref(),
+        timed.as_ref(),
+        arguments.print.unwrap_or(SHOWN),
+    );
     let differences = cuda_emulator::take_differences();
     if let Some(schedules) = schedules.filter(|_| matches!(finished, Finished::Outputs(_))) {
         text += &schedules::text(schedules, &differences);

@@ -22,10 +22,23 @@ impl FromStr for Shape {
             return Err("at most three dimensions: X, X,Y or X,Y,Z".into());
         }
         for (axis, part) in shape.iter_mut().zip(parts) {
-            *axis =
-                part.trim().parse().map_err(|_| format!("`{part}` is not a number: give X, X,Y or X,Y,Z"))?;
+            *axis = dimension(part.trim(), text)?;
         }
         Ok(Self(shape))
+    }
+}
+
+/// One number of a shape.
+fn dimension(part: &str, whole: &str) -> Result<u32, String> {
+    let wrong = |what: &str| Err(format!("{what}: give X, X,Y or X,Y,Z"));
+    match part.parse() {
+        Ok(number) => Ok(number),
+        Err(_) if part.is_empty() => wrong(&format!("a number is missing in `{whole}`")),
+        Err(_) if part.bytes().all(|digit| digit.is_ascii_digit()) => {
+            wrong(&format!("`{part}` is more than {}", u32::MAX))
+        }
+        Err(_) if part.starts_with('-') => wrong(&format!("`{part}` is less than 0")),
+        Err(_) => wrong(&format!("`{part}` is not a number")),
     }
 }
 

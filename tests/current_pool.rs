@@ -12,11 +12,13 @@ use alone::{alone, hold};
 use cuda_harness::Spy;
 use cuda_launch::context::ContextOptions;
 use cuda_launch::memory::{MemoryPool, PoolOptions};
-use cuda_launch::sys::{CUdeviceptr, CUresult, CUstream, pfn};
-use cuda_launch::{CudaContext, DeviceBuffer};
-use std::cell::RefCell;
+use cuda_launch::sys::{CUdeviceptr, CUmemPool_attribute, CUmemoryPool, CUresult, CUstream, pfn};
+use cuda_launch::{CaptureMode, CudaContext, DeviceBuffer};
+use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::mem::forget;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -104,8 +106,12 @@ fn the_last_handle_makes_the_default_pool_current_whatever_is_left() {
     let (first, second) = (current(&ctx), current(&ctx));
     drop(first);
     assert!(is_current(&ctx, &second));
+    let of_second = DeviceBuffer::<u32>::zeroed(&stream, N).unwrap();
     drop(second);
     assert!(is_current(&ctx, &default));
+    ctx.synchronize().unwrap();
+    assert_eq!(destroyed(&spy), 1, "of which nothing was left");
+    drop(of_second);
     ctx.synchronize().unwrap();
     assert_eq!(destroyed(&spy), 2, "not the first one");
     forget(buffer);
@@ -171,9 +177,29 @@ unsafe extern "C" fn allocate(address: *mut CUdeviceptr, bytes: usize, stream: C
     code
 }
 
+/// Whether pools say that none of their memory is in use.
+static NOTHING: AtomicBool = AtomicBool::new(false);
+
+unsafe extern "C" fn get_attribute(
+    pool: CUmemoryPool,
+    attribute: CUmemPool_attribute,
+    value: *mut c_void,
+) -> CUresult {
+    if NOTHING.load(Ordering::Relaxed) {
+        unsafe { value.cast::<u64>().write(0) };
+        return CUresult::SUCCESS;
+    }
+    unsafe { cuda_launch::default_driver().unwrap().cuMemPoolGetAttribute(pool, attribute, value) }
+}
+
 fn replaced(name: &str) -> *const c_void {
     let function: pfn::cuMemAllocAsync = allocate;
-    if name == "cuMemAllocAsync" { function as *const c_void } else { std::ptr::null() }
+    let ask: pfn::cuMemPoolGetAttribute = get_attribute;
+    match name {
+        "cuMemAllocAsync" => function as *const c_void,
+        "cuMemPoolGetAttribute" => ask as *const c_void,
+        _ => std::ptr::null(),
+    }
 }
 
 /// What other threads may do at these moments, this one does here.
@@ -204,6 +230,39 @@ fn pools_come_and_go_in_the_middle_of_an_allocation() {
     drop(buffer);
     ctx.synchronize().unwrap();
     assert_eq!(destroyed(&spy), 0);
+}
+
+/// As a driver may count memory whose free is submitted and not done.
+#[test]
+fn a_pool_whose_memory_could_not_keep_it_is_never_destroyed() {
+    let _alone = alone();
+    let spy = Spy::over(&spies::driver_with(replaced)).unwrap();
+    let ctx = CudaContext::with_driver(&spy.driver(), 0).unwrap();
+    let (stream, captured) = (ctx.new_stream().unwrap(), ctx.new_stream().unwrap());
+    let (pool, open) = (current(&ctx), Rc::new(Cell::new(None)));
+    let capturing = open.clone();
+    NOTHING.store(true, Ordering::Relaxed);
+    AFTER.with(|armed| {
+        *armed.borrow_mut() = Some(Box::new(move || {
+            // A capture puts the end of the pool off.
+            capturing.set(Some(unsafe { captured.begin_capture(CaptureMode::Relaxed) }.unwrap()));
+            drop(pool);
+        }))
+    });
+    let buffer = DeviceBuffer::<u32>::uninit(&stream, N);
+    drop(unsafe { open.take().unwrap().end_capture() }.unwrap());
+    let _buffer = buffer.unwrap();
+    // Its end is tried again before that of another one, on the same thread.
+    let start = Instant::now();
+    while spy.count("cuMemPoolGetAttribute") == 0 {
+        assert!(start.elapsed() < Duration::from_secs(30), "nobody tries to end it");
+        ctx.synchronize().unwrap();
+        thread::yield_now();
+    }
+    let other = current(&ctx);
+    stream.call_host(move || drop(other)).unwrap();
+    assert!(is_destroyed_soon(&spy, &ctx));
+    NOTHING.store(false, Ordering::Relaxed);
 }
 
 /// Beside each other, on a driver that checks all memory.

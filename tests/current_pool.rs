@@ -259,9 +259,11 @@ fn a_pool_whose_memory_could_not_keep_it_is_never_destroyed() {
         ctx.synchronize().unwrap();
         thread::yield_now();
     }
-    let other = current(&ctx);
-    stream.call_host(move || drop(other)).unwrap();
-    assert!(is_destroyed_soon(&spy, &ctx));
+    let (barrier, theirs) = spies::spied();
+    let other = current(&theirs);
+    theirs.new_stream().unwrap().call_host(move || drop(other)).unwrap();
+    assert!(is_destroyed_soon(&barrier, &theirs));
+    assert_eq!(destroyed(&spy), 0);
     NOTHING.store(false, Ordering::Relaxed);
 }
 

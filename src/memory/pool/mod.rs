@@ -149,7 +149,8 @@ impl MemoryPool {
     /// # Safety
     /// 1. `raw` is a live pool of `context`'s driver, and nothing else destroys it.
     pub(super) unsafe fn made(context: &CudaContext, raw: CUmemoryPool, is_local: bool) -> Self {
-        Self::of(PoolInner::new(raw, context, true, is_local))
+        let (context, was_current) = (context.clone(), AtomicBool::new(false));
+        Self::of(PoolInner { raw, context, owned: true, is_local, was_current })
     }
 
     /// The default pool of the context's device.
@@ -205,7 +206,8 @@ impl MemoryPool {
     /// # Safety
     /// 1. `raw` is a live pool of the context's device, and outlives all clones of the result and all buffers from them.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUmemoryPool) -> Self {
-        Self::of(PoolInner::new(raw, context, false, true))
+        let (context, was_current) = (context.clone(), AtomicBool::new(false));
+        Self::of(PoolInner { raw, context, owned: false, is_local: true, was_current })
     }
 
     fn of(pool: PoolInner) -> Self {
@@ -355,10 +357,6 @@ impl Pool for PoolInner {
 }
 
 impl PoolInner {
-    fn new(raw: CUmemoryPool, context: &CudaContext, owned: bool, is_local: bool) -> Self {
-        Self { raw, context: context.clone(), owned, is_local, was_current: AtomicBool::new(false) }
-    }
-
     fn destroy(&mut self) -> Result<(), Error> {
         if !self.owned {
             return Ok(());

@@ -9,11 +9,13 @@
 mod acts;
 #[path = "support/alone.rs"]
 mod alone;
+#[path = "support/spies.rs"]
+mod spies;
 
 use acts::{at_close, at_enter, at_exit};
 use alone::{alone, hold};
 use cuda_launch::context::ContextOptions;
-use cuda_launch::graph::InstantiateFlags;
+use cuda_launch::graph::{InstantiateFlags, MemsetNode, NodeKind};
 use cuda_launch::memory::PinnedFlags;
 use cuda_launch::module::CudaLibrary;
 use cuda_launch::sys::CUresult;
@@ -21,8 +23,9 @@ use cuda_launch::{
     CaptureMode, CudaContext, CudaDevice, CudaGraph, CudaStream, DeviceBuffer, Error, ErrorKind,
     LaunchConfig, PinnedBuffer, cuda_launch,
 };
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -37,6 +40,22 @@ fn acted() {
 fn refused<T>(result: Result<T, Error>) {
     let Err(error) = result else { panic!("not refused") };
     assert!(matches!(error.kind(), ErrorKind::InHostCallback(_)), "{error}");
+}
+
+/// Ends the program unless it is dropped within a minute.
+struct Watchdog(#[allow(dead_code)] Sender<()>);
+
+impl Watchdog {
+    fn new() -> Self {
+        let (alive, end) = channel();
+        thread::spawn(move || {
+            if end.recv_timeout(Duration::from_secs(60)) == Err(RecvTimeoutError::Timeout) {
+                eprintln!("the listener waits for its own thread");
+                std::process::abort();
+            }
+        });
+        Self(alive)
+    }
 }
 
 fn rig() -> (CudaContext, CudaStream) {
@@ -300,4 +319,50 @@ fn a_listener_may_look_at_the_nodes_of_a_graph_that_is_being_ordered() {
     acted();
     exec.launch(&stream).unwrap();
     assert_eq!(x.to_host_vec(&stream).unwrap(), [2; N]);
+}
+
+/// A watchdog ends the program where the listener waits for its own thread.
+#[test]
+fn a_listener_may_look_at_the_nodes_of_a_graph_that_is_being_copied() {
+    let _alone = alone();
+    let (ctx, _) = rig();
+    let mut graph = CudaGraph::new(&ctx).unwrap();
+    let nodes = [graph.add_empty(&[]).unwrap(), graph.add_host(&[], || ()).unwrap()];
+    let graph = Arc::new(graph);
+    let seen = graph.clone();
+    let _watchdog = Watchdog::new();
+    at_exit("cuGraphNodeFindInClone", move || {
+        assert_eq!(seen.nodes(), nodes);
+        assert_eq!(seen.kind(nodes[1]).unwrap(), NodeKind::Host);
+    });
+    let copy = graph.try_clone().unwrap();
+    acted();
+    assert_eq!(copy.nodes(), nodes.map(|node| copy.copy_of(node)));
+}
+
+/// Nobody knows then whether the driver has the node.
+#[test]
+fn what_a_node_uses_stays_with_the_graph_where_its_call_unwinds() {
+    let _alone = alone();
+    let (spy, ctx) = spies::spied();
+    let stream = ctx.new_stream().unwrap();
+    for call in ["cuGraphAddMemsetNode", "cuGraphDestroyNode"] {
+        let mut x = DeviceBuffer::<u32>::zeroed(&stream, N).unwrap();
+        let mut graph = CudaGraph::new(&ctx).unwrap();
+        at_exit(call, || resume_unwind(Box::new("a subscriber")));
+        let memset = MemsetNode::new(&mut x, 1).unwrap();
+        let unwound = catch_unwind(AssertUnwindSafe(|| {
+            let node = graph.add_memset(&[], memset).unwrap();
+            graph.remove(node).unwrap();
+        }));
+        acted();
+        assert!(unwound.is_err(), "{call}");
+        spy.clear();
+        drop(x);
+        stream.synchronize().unwrap();
+        assert_eq!(spy.count("cuMemFreeAsync"), 0, "{call}");
+        drop(graph);
+        stream.synchronize().unwrap();
+        assert_eq!(spy.count("cuMemFreeAsync"), 1, "{call}");
+    }
 }

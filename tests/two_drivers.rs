@@ -9,6 +9,8 @@
 mod contexts;
 #[path = "two_drivers/entries.rs"]
 mod entries;
+#[path = "two_drivers/inside.rs"]
+mod inside;
 #[path = "two_drivers/objects.rs"]
 mod objects;
 #[path = "two_drivers/public.rs"]
@@ -66,11 +68,7 @@ fn objects_of_two_drivers_do_not_meet() {
 fn is_refusal(error: &Error) -> bool {
     use GraphError::{ForeignNode, Unfit};
     let other_graph = matches!(error.kind(), ErrorKind::Graph(ForeignNode { .. } | Unfit { .. }));
-    let other_device = error.code() == Some(CUresult::CUDA_ERROR_INVALID_DEVICE);
-    error.is_context_mismatch()
-        || other_graph
-        || other_device
-        || matches!(error.kind(), ErrorKind::Attribute(_))
+    error.is_context_mismatch() || other_graph || matches!(error.kind(), ErrorKind::Attribute(_))
 }
 
 /// A node of a graph is of the graph's context, and an event is recorded in its own.

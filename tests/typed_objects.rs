@@ -6,7 +6,7 @@
 
 use cuda_harness::skipped;
 use cuda_launch::error::ObjectError;
-use cuda_launch::memory::NoAddress;
+use cuda_launch::memory::{NoAddress, PitchedBuffer};
 use cuda_launch::tensor::{TensorMap, TensorMapObject};
 use cuda_launch::texture::{
     ArrayFlags, ArrayShape, CudaArray, MipmappedArray, SurfaceObject, TextureDescriptor, TextureObject,
@@ -194,6 +194,14 @@ fn what_is_written_is_reached_by_one_argument() {
     assert!(matches!(error, ObjectError::Aliased { first: "texture", second: "out", .. }), "{error}");
     module.fetch(&stream, line(4), &low, &mut buffer.slice_mut(512..)).unwrap();
     object_error(module.fetch(&stream, line(4), &end, &mut buffer.slice_mut(512..)));
+
+    // A texture of pitched rows reaches the last of them.
+    let mut rows = PitchedBuffer::<f32>::uninit(&stream, 4, 3).unwrap();
+    rows.fill(&stream, 1.0).unwrap();
+    let picture = TextureObject::from_pitched(&rows, &TextureDescriptor::default()).unwrap();
+    for y in 0..3 {
+        object_error(module.fetch(&stream, line(4), &picture, &mut rows.row_mut(y).unwrap()));
+    }
 
     // Levels of a mipmapped array are memory of their own, but for a texture of all of them.
     let shape = ArrayShape::D1 { width: 8 };

@@ -214,17 +214,18 @@ impl GreenContext {
     ///
     /// # Errors
     /// `CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER` before 12.4; `CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION` or
-    /// `CUDA_ERROR_INVALID_VALUE` for no resources, or resources that do not belong together.
+    /// `CUDA_ERROR_INVALID_VALUE` for no resources, or resources that do not belong together; [`Error::is_context_mismatch`] for those of
+    /// another device or driver.
     pub fn new(primary: &CudaContext, multiprocessors: &[SmResource]) -> Result<Self, Error> {
         let device = primary.device();
         let asked = || format!("device {}, {multiprocessors:?}", device.ordinal());
-        let refuse = |code| Err(crate::error::failed(code, "cuDevResourceGenerateDesc", asked()));
         // A driver may look at the first one in any case.
         if multiprocessors.is_empty() {
-            return refuse(CUresult::CUDA_ERROR_INVALID_VALUE);
+            let code = CUresult::CUDA_ERROR_INVALID_VALUE;
+            return Err(crate::error::failed(code, "cuDevResourceGenerateDesc", asked()));
         }
-        if multiprocessors.iter().any(|resource| resource.device != device) {
-            return refuse(CUresult::CUDA_ERROR_INVALID_DEVICE);
+        for resource in multiprocessors {
+            device.same_device(&resource.device, "a part of the multiprocessors", "the green context")?;
         }
         let mut resources: Vec<_> = multiprocessors.iter().map(|resource| resource.raw).collect();
         let count = u32::try_from(resources.len()).unwrap_or(u32::MAX);

@@ -11,7 +11,6 @@
 
 use cuda_driver_sys::{CUDA_HOST_NODE_PARAMS, CUresult, Driver};
 use std::any::Any;
-use std::cell::Cell;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::without_provenance_mut;
@@ -23,7 +22,9 @@ use super::context::CudaContext;
 use super::drops::{self, Payload, drop_quietly, end, quietly};
 use super::numbered::Numbered;
 use super::stream::CudaStream;
-use crate::error::{Error, ErrorKind, HostPanic, InHostCallback, RefusedInCapture};
+use crate::error::{
+    Error, ErrorKind, HostPanic, InHostCallback, RefusedInCapture, in_callback, set_in_callback,
+};
 
 type Call = Box<dyn FnOnce() + Send>;
 
@@ -82,10 +83,6 @@ static PANICS: Mutex<Vec<(Place, String)>> = Mutex::new(Vec::new());
 /// The number of panics waiting to be reported, so that a wait without any takes no lock. Written only while holding
 /// that lock.
 static PANIC_COUNT: AtomicUsize = AtomicUsize::new(0);
-
-thread_local! {
-    static RUNNING: Cell<bool> = const { Cell::new(false) };
-}
 
 impl CudaStream {
     /// Calls `function` on a thread of the driver once all work submitted to the stream so far is done; work submitted
@@ -306,9 +303,9 @@ impl Pending {
 /// Runs code of the program that the driver has called: calls of CUDA in it are refused by name, what it drops is
 /// released on another thread, and a panic in it ends here.
 pub(super) fn inside(code: impl FnOnce()) {
-    let outer = RUNNING.replace(true);
+    let outer = set_in_callback(true);
     quietly(code);
-    RUNNING.set(outer);
+    set_in_callback(outer);
 }
 
 fn text(payload: &(dyn Any + Send)) -> String {
@@ -320,7 +317,7 @@ fn text(payload: &(dyn Any + Send)) -> String {
 
 /// Whether this thread is in a host function.
 pub(crate) fn is_running() -> bool {
-    RUNNING.get()
+    in_callback()
 }
 
 /// An error if this thread is in a host function, where `call` must not be made.

@@ -66,22 +66,19 @@ impl CudaDevice {
     /// Driver call: `cuDeviceGetP2PAttribute`.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_DEVICE` if both are the same device or belong to different drivers.
+    /// `CUDA_ERROR_INVALID_DEVICE` if both are the same device; [`Error::is_context_mismatch`] if they belong to different drivers.
     #[doc(alias = "cuDeviceGetP2PAttribute")]
     pub fn peer_attribute(
         &self,
         attribute: impl Into<PeerAttribute>,
         peer: &CudaDevice,
     ) -> Result<i32, Error> {
+        self.same_driver(peer, "the peer", "this device")?;
         let (attribute, mut value) = (attribute.into(), 0);
-        let code = if Arc::ptr_eq(self.driver(), peer.driver()) {
-            // SAFETY: the driver returned both device handles (`CudaDevice::raw`), and both belong to this driver, as was checked;
-            // `value` is a local that outlives the call.
-            unsafe {
-                self.driver().cuDeviceGetP2PAttribute(&mut value, attribute.raw(), self.raw(), peer.raw())
-            }
-        } else {
-            CUresult::CUDA_ERROR_INVALID_DEVICE
+        // SAFETY: the driver returned both device handles (`CudaDevice::raw`), and both belong to this driver, as was checked; `value` is a
+        // local that outlives the call.
+        let code = unsafe {
+            self.driver().cuDeviceGetP2PAttribute(&mut value, attribute.raw(), self.raw(), peer.raw())
         };
         check(code, "cuDeviceGetP2PAttribute", || format!("{attribute}, {}", self.pair(peer)))?;
         Ok(value)

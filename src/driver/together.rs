@@ -8,6 +8,7 @@ use cuda_driver_sys::Driver;
 use std::sync::Arc;
 
 use super::context::CudaContext;
+use super::device::CudaDevice;
 use crate::error::{ContextMismatch, Error, ErrorKind};
 
 impl CudaContext {
@@ -32,21 +33,46 @@ impl CudaContext {
         if Arc::ptr_eq(self.driver(), driver) {
             return Ok(());
         }
-        let (object, stream) = (self.ordinal(), self.ordinal());
-        let (what, with) = (what.into(), with.into());
-        Err(ErrorKind::Context(ContextMismatch { what, with, object, stream, other_driver: true }).into())
+        Err(mismatched((what, self.ordinal(), driver), of_context(with, self)))
     }
+}
+
+impl CudaDevice {
+    /// An error unless `what`, of device `other`, is of the driver of this one, which is that of `with`.
+    pub(super) fn same_driver(&self, other: &Self, what: &str, with: &str) -> Result<(), Error> {
+        if Arc::ptr_eq(self.driver(), other.driver()) {
+            return Ok(());
+        }
+        Err(mismatched(of_device(what, other), of_device(with, self)))
+    }
+
+    /// The same for what is of a device.
+    #[cfg(feature = "green-contexts")]
+    pub(super) fn same_device(&self, other: &Self, what: &str, with: &str) -> Result<(), Error> {
+        if other == self { Ok(()) } else { Err(mismatched(of_device(what, other), of_device(with, self))) }
+    }
+}
+
+/// What does not fit, or what it does not fit to: its name, device and driver.
+type Named<'n> = (&'n str, u32, &'n Arc<Driver>);
+
+fn of_context<'n>(name: &'n str, context: &'n CudaContext) -> Named<'n> {
+    (name, context.ordinal(), context.driver())
+}
+
+fn of_device<'n>(name: &'n str, device: &'n CudaDevice) -> Named<'n> {
+    (name, device.ordinal(), device.driver())
+}
+
+/// The error for objects of two contexts; only this is in each function that compares them.
+#[cold]
+fn mismatch(object: (&str, &CudaContext), with: (&str, &CudaContext)) -> Error {
+    mismatched(of_context(object.0, object.1), of_context(with.0, with.1))
 }
 
 /// The error for objects that do not belong together: the one that does not fit first.
 #[cold]
-fn mismatch(object: (&str, &CudaContext), with: (&str, &CudaContext)) -> Error {
-    ErrorKind::Context(ContextMismatch {
-        what: object.0.into(),
-        with: with.0.into(),
-        object: object.1.ordinal(),
-        stream: with.1.ordinal(),
-        other_driver: !Arc::ptr_eq(object.1.driver(), with.1.driver()),
-    })
-    .into()
+fn mismatched((what, object, driver): Named<'_>, (with, stream, other): Named<'_>) -> Error {
+    let (what, with, other_driver) = (what.into(), with.into(), !Arc::ptr_eq(driver, other));
+    ErrorKind::Context(ContextMismatch { what, with, object, stream, other_driver }).into()
 }

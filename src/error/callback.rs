@@ -1,7 +1,23 @@
 //! Errors of host functions in streams.
 
+use std::cell::Cell;
 use std::fmt;
 use thiserror::Error;
+
+thread_local! {
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread is inside a callback of the driver.
+#[inline]
+pub(crate) fn in_callback() -> bool {
+    INSIDE.get()
+}
+
+/// From now on it is, or is not; what it was before.
+pub(crate) fn set_in_callback(inside: bool) -> bool {
+    INSIDE.replace(inside)
+}
 
 /// A call made inside a host function of a stream or graph, or inside a listener of the driver's log, where CUDA cannot
 /// be used; or one that submits work to a stream, made by a `tracing` subscriber in the middle of another such call.

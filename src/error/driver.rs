@@ -3,6 +3,8 @@
 use cuda_driver_sys::CUresult;
 use std::fmt;
 
+use super::{Error, ErrorKind, InHostCallback, in_callback};
+
 /// A driver call that failed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -18,6 +20,19 @@ pub struct DriverError {
     pub log: Option<String>,
     /// What to do next, if known.
     pub hint: Option<String>,
+}
+
+impl DriverError {
+    /// The error to return. Inside a callback a driver's "not permitted" is about where the call was made: the one place that decides it,
+    /// for calls with a context and without.
+    pub(crate) fn told(self) -> Error {
+        match self.code {
+            CUresult::CUDA_ERROR_NOT_PERMITTED if in_callback() => {
+                ErrorKind::from(InHostCallback { call: self.call }).into()
+            }
+            _ => ErrorKind::Driver(self).into(),
+        }
+    }
 }
 
 impl fmt::Display for DriverError {

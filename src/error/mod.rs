@@ -38,6 +38,7 @@ use kept::Kept;
 pub use arguments::{ArgumentMismatch, Parameter, PassedArgument};
 pub(crate) use arguments::{count, joined};
 pub use callback::{HostPanic, InHostCallback};
+pub(crate) use callback::{in_callback, set_in_callback};
 pub use capture::CaptureError;
 pub use compile::{CompileError, CompileFailure, Diagnostic, Severity};
 use cuda_driver_sys::CUresult;
@@ -541,7 +542,7 @@ pub(crate) fn check(code: CUresult, call: &'static str, asked: impl FnOnce() -> 
 /// The error for a failed driver call, with the hint that its code alone allows.
 #[cold]
 pub(crate) fn failed(code: CUresult, call: &'static str, asked: String) -> Error {
-    ErrorKind::Driver(DriverError { call, code, asked, log: None, hint: call_hint(code, call, None) }).into()
+    DriverError { call, code, asked, log: None, hint: call_hint(code, call, None) }.told()
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::copy::CopyNode;
 use super::exec::GraphExec;
 use super::graph::CudaGraph;
 use super::memset::MemsetNode;
-use super::node::{GraphNode, NodeKind, Share, Sharing, lock};
+use super::node::{GraphNode, NodeKind, Rest, Share, Sharing, lock};
 use crate::driver::host_call::GraphFunction;
 use crate::driver::{CudaContext, CudaEvent, older};
 use crate::error::{Error, ErrorKind, GraphError};
@@ -301,7 +301,7 @@ impl GraphExec {
             return Err(error);
         }
         // Kept even if the call unwinds: the node may have been changed.
-        let sharing = Sharing::new(self.rest_mut(), share);
+        let sharing = Sharing::new(Rest::Exec(self.rest_mut()), share);
         let changed = family.context.call(call, || label.clone(), |driver| change(driver, exec, raw));
         let changed =
             changed.map_err(|error| if uses_memory(kind) { refused(error, call, label) } else { error });

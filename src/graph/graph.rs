@@ -3,10 +3,11 @@
 #![allow(unsafe_code)] // Calls of the driver with live handles: a graph is destroyed only by `Family`, its nodes go with it.
 
 use cuda_driver_sys::{CUgraph, CUgraphNode, CUgraphNodeType, CUresult, Driver};
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::node::{GraphNode, NodeKind, Record, Share, SharedTable, Sharing, Table, lock};
+use super::node::{GraphNode, NodeKind, Record, Rest, Share, SharedTable, Sharing, Table, lock};
 use crate::driver::{CudaContext, OwnGuard, OwnLock, host_call};
 use crate::error::{Error, ErrorKind, GraphError};
 
@@ -70,7 +71,7 @@ pub(super) enum Phase {
 
 // SAFETY: a CUgraph may be used from every thread, one at a time ("Graph object thread safety"): each call of the
 // driver that uses one is made under the family's lock, or while a capture into it keeps all others out
-// (`Phase::Recording`), or, in `copied`, with a clone that nobody else has yet. The rest is Send.
+// (`Phase::Recording`), or, in `find_copy`, with a clone that nobody else has yet. The rest is Send.
 unsafe impl Send for CudaGraph {}
 // SAFETY: as above: calls through a shared reference take the family's lock, too. The rest is Sync.
 unsafe impl Sync for CudaGraph {}
@@ -260,13 +261,15 @@ impl CudaGraph {
             return Err(ErrorKind::from(GraphError::Unfit { node: "conditional", why }).into());
         }
         self.bridge(node)?;
-        let mut table = lock(&self.table);
-        let record = table.get(node)?;
-        let (raw, label, share) = (record.raw, record.label(node.index), record.full_share());
-        table.version += 1;
-        // Removed from the table before the driver call: if that unwinds, the handle may already be invalid.
-        let mut gone = table.records.get_mut(node.index).and_then(Option::take);
-        let sharing = Sharing::new(&mut table.rest, share);
+        let (raw, label, share, mut gone) = {
+            let mut table = lock(&self.table);
+            let record = table.get(node)?;
+            let (raw, label, share) = (record.raw, record.label(node.index), record.full_share());
+            table.version += 1;
+            // Removed from the table before the driver call: if that unwinds, the handle may already be invalid.
+            (raw, label, share, table.records.get_mut(node.index).and_then(Option::take))
+        };
+        let sharing = Sharing::new(Rest::Graph(&self.table), share);
         let done = self.context().call(
             "cuGraphDestroyNode",
             || label,
@@ -276,7 +279,7 @@ impl CudaGraph {
         );
         drop(sharing.end());
         if done.is_err()
-            && let Some(place) = table.records.get_mut(node.index)
+            && let Some(place) = lock(&self.table).records.get_mut(node.index)
         {
             *place = gone.take();
         }
@@ -336,14 +339,17 @@ impl CudaGraph {
             // SAFETY: 1: the graph was just made, in this context; 2: its number is in this function alone.
             |raw| unsafe { Self::adopt(self.context(), raw, true) },
         )?;
+        // The table is not locked while the driver is called: nobody changes it, since the family is.
+        let (mut records, rest, captured) = {
+            let ours = lock(&self.table);
+            let records: Vec<_> =
+                ours.records.iter().map(|record| record.as_ref().map(Record::copy)).collect();
+            (records, ours.rest.clone(), ours.captured.clone())
+        };
+        records.iter_mut().flatten().try_for_each(|record| self.find_copy(record, clone.raw))?;
         let mut theirs = lock(&clone.table);
-        let ours = lock(&self.table);
-        (theirs.rest, theirs.captured) = (ours.rest.clone(), ours.captured.clone());
-        for record in &ours.records {
-            let copy = record.as_ref().map(|record| self.copied(record, clone.raw)).transpose()?;
-            theirs.records.push(copy);
-        }
-        drop((theirs, ours));
+        (theirs.records, theirs.rest, theirs.captured) = (records, rest, captured);
+        drop(theirs);
         Ok(clone)
     }
 
@@ -352,7 +358,8 @@ impl CudaGraph {
         GraphNode { graph: self.id, ..node }
     }
 
-    fn copied(&self, record: &Record, clone: CUgraph) -> Result<Record, Error> {
+    /// Replaces the handle of a node of this graph with that of its copy.
+    fn find_copy(&self, record: &mut Record, clone: CUgraph) -> Result<(), Error> {
         let mut raw = std::ptr::null_mut();
         self.context().call(
             "cuGraphNodeFindInClone",
@@ -361,8 +368,8 @@ impl CudaGraph {
             // (`Record::raw`) and is one of those that were cloned; nobody else has the clone; `raw` is a local, which outlives the call.
             |driver| unsafe { driver.cuGraphNodeFindInClone(&mut raw, record.raw, clone) },
         )?;
-        let (name, share) = (record.name.clone(), record.full_share());
-        Ok(Record { raw, kind: record.kind, name, share, bodies: Vec::new(), captured: record.is_captured() })
+        record.raw = raw;
+        Ok(())
     }
 
     /// Destroys the graph now, if nothing that was instantiated from it is left, and reports any error.
@@ -405,8 +412,7 @@ impl CudaGraph {
         what: &mut NewNode,
         call: impl FnOnce(&Driver, *mut CUgraphNode, CUgraph, *const CUgraphNode, usize) -> CUresult,
     ) -> Result<GraphNode, Error> {
-        let mut table = lock(&self.table);
-        let after = table.raw(after)?;
+        let after = lock(&self.table).raw(after)?;
         let (mut raw, call_name, kind) = (std::ptr::null_mut(), what.call, what.kind);
         let asked = || {
             let name = if what.name.is_empty() { String::new() } else { format!(" {}", what.name) };
@@ -414,7 +420,7 @@ impl CudaGraph {
         };
         let share = std::mem::take(&mut what.share);
         // Kept by the graph even if the call unwinds: the node may have been added.
-        let share = Sharing::new(&mut table.rest, share);
+        let share = Sharing::new(Rest::Graph(&self.table), share);
         let added = self
             .context()
             .call(call_name, asked, |driver| call(driver, &mut raw, self.raw, after.as_ptr(), after.len()));
@@ -423,8 +429,8 @@ impl CudaGraph {
             what.share = share;
             return Err(error);
         }
-        let name = std::mem::take(&mut what.name);
-        Ok(table.push(Record { raw, kind, name, share, bodies: Vec::new(), captured: what.captured }))
+        let (name, captured) = (std::mem::take(&mut what.name), what.captured);
+        Ok(lock(&self.table).push(Record { raw, kind, name, share, bodies: Vec::new(), captured }))
     }
 
     /// Takes in nodes that the driver has and the table has not; returns them.
@@ -432,10 +438,10 @@ impl CudaGraph {
     /// Driver calls: `cuGraphGetNodes`, `cuGraphNodeGetType`.
     pub(super) fn learn_nodes(&self) -> Result<Vec<GraphNode>, Error> {
         let _family = self.family.lock()?;
-        let mut table = lock(&self.table);
+        let known: HashSet<_> = lock(&self.table).live().map(|(_, record)| record.raw).collect();
         let mut new = Vec::new();
         for raw in self.raw_nodes()? {
-            if table.find(raw).is_some() {
+            if known.contains(&raw) {
                 continue;
             }
             let mut kind = CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY;
@@ -445,8 +451,9 @@ impl CudaGraph {
                 driver.cuGraphNodeGetType(raw, &mut kind)
             })?;
             let (kind, share) = (kind.into(), Share::default());
-            let name = String::new();
-            new.push(table.push(Record { raw, kind, name, share, bodies: Vec::new(), captured: false }));
+            let record =
+                Record { raw, kind, name: String::new(), share, bodies: Vec::new(), captured: false };
+            new.push(lock(&self.table).push(record));
         }
         Ok(new)
     }

@@ -159,12 +159,20 @@ impl Share {
 /// A share during the driver call that needs it. If that call unwinds, because a `tracing` subscriber panicked, it is unknown
 /// what the driver did, and `rest` keeps the share.
 pub(super) struct Sharing<'s> {
-    rest: &'s mut Share,
+    rest: Rest<'s>,
     share: Option<Share>,
 }
 
+/// Who then keeps it.
+pub(super) enum Rest<'s> {
+    /// An executable graph.
+    Exec(&'s mut Share),
+    /// A graph, whose table is not locked during the call: a subscriber may look at it.
+    Graph(&'s SharedTable),
+}
+
 impl<'s> Sharing<'s> {
-    pub(super) fn new(rest: &'s mut Share, share: Share) -> Self {
+    pub(super) fn new(rest: Rest<'s>, share: Share) -> Self {
         Self { rest, share: Some(share) }
     }
 
@@ -177,7 +185,10 @@ impl<'s> Sharing<'s> {
 impl Drop for Sharing<'_> {
     fn drop(&mut self) {
         if let Some(share) = self.share.take().filter(|_| std::thread::panicking()) {
-            self.rest.extend(&share);
+            match &mut self.rest {
+                Rest::Exec(rest) => rest.extend(&share),
+                Rest::Graph(table) => lock(table).rest.extend(&share),
+            }
         }
     }
 }
@@ -236,7 +247,8 @@ unsafe impl Send for Table {}
 
 pub(super) type SharedTable = Arc<Mutex<Table>>;
 
-/// Locks a table. Nothing panics while it is locked, and every state of it is whole.
+/// Locks a table, never over a call of the driver: a subscriber that looks at the graph would wait for itself. Nothing panics while it is
+/// locked, and every state of it is whole.
 pub(super) fn lock(table: &SharedTable) -> MutexGuard<'_, Table> {
     table.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -322,6 +334,12 @@ impl Record {
         } else {
             format!("node {index} ({} {name})", kind.word())
         }
+    }
+
+    /// What a copy of the graph remembers of the node; the handle is still that of the original.
+    pub(super) fn copy(&self) -> Self {
+        let (name, share, captured) = (self.name.clone(), self.full_share(), self.is_captured());
+        Self { raw: self.raw, kind: self.kind, name, share, bodies: Vec::new(), captured }
     }
 
     /// Whether other code has one of the graphs inside it, which go with the node.

@@ -6,7 +6,7 @@ use super::attributes::Attribute;
 use super::check::{block_dim, grid_dim, volume};
 use super::submit::Request;
 use crate::driver::{Kernel, host_call};
-use crate::error::{DriverError, Error, ErrorKind, call_hint, joined, log};
+use crate::error::{DriverError, Error, call_hint, joined, log};
 
 /// The error for a launch that the driver refused, with the most likely reason.
 #[cold]
@@ -38,7 +38,7 @@ pub(super) fn refused(code: CUresult, request: &Request<'_>) -> Error {
     let version = Some(kernel.context().driver_version());
     let hint = launch_hint(code, kernel, config, cooperative).or_else(|| call_hint(code, call, version));
     let log = log::of_call(kernel.context.driver(), call);
-    ErrorKind::Driver(DriverError { call, code, asked, log, hint }).into()
+    DriverError { call, code, asked, log, hint }.told()
 }
 
 fn launch_hint(

@@ -11,8 +11,8 @@ use crate::driver::{
 use crate::error::Error;
 use crate::ordering::Submission;
 use std::any::Any;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Device memory and its accesses. A buffer holds one, and so does a graph whose captured work uses the buffer.
 pub(crate) struct Allocation {
@@ -46,6 +46,18 @@ pub(crate) enum Origin {
 pub(crate) trait Pool: Any + Send + Sync {
     /// Its context.
     fn context(&self) -> &CudaContext;
+}
+
+/// A share in the pool that stream-ordered memory came from which names none.
+type PoolOf = fn(u64, &CudaContext) -> Option<Arc<dyn Pool>>;
+
+/// Set where a pool of this crate is made current: a program in which none ever is pays a load for it, and has none of its code.
+pub(super) static POOL_OF: OnceLock<PoolOf> = OnceLock::new();
+
+/// That of memory which the driver has just allocated, or other code.
+#[inline]
+pub(super) fn pool_of(address: u64, context: &CudaContext) -> Option<Arc<dyn Pool>> {
+    POOL_OF.get().and_then(|of| of(address, context))
 }
 
 impl Allocation {
@@ -89,7 +101,10 @@ impl Allocation {
             // the call.
             |driver, address| unsafe { driver.cuMemAllocAsync(address, bytes, stream.raw()) },
             // SAFETY: 1: it was just allocated so, on this stream; its address is in this function alone.
-            |address| unsafe { Self::new(address, stream.context(), Origin::Pool(stream.clone(), None)) },
+            |address| unsafe {
+                let pool = pool_of(address, stream.context());
+                Self::new(address, stream.context(), Origin::Pool(stream.clone(), pool))
+            },
         )
     }
 

@@ -90,7 +90,8 @@ fn objects_of_two_contexts_meet_only_where_the_driver_has_them_meet() {
                 spy.calls().names().into_iter().filter(|call| !objects::is_harmless(name, call)).collect();
             let of = format!("{name}, device {}", other.ordinal());
             match &answer {
-                Err(error) if is_allowed && error.is_context_mismatch() => {
+                // What is about devices compares those.
+                Err(error) if is_allowed && error.is_context_mismatch() && !error.is_wrong_device() => {
                     wrong.push(format!("{of}: {error}"))
                 }
                 _ if is_allowed => {}

@@ -243,7 +243,13 @@ fn semaphore(context: &CudaContext) -> ExternalSemaphore {
 /// What asks for nothing with an object: what is current, the end of what was refused, and what an operation makes for its output, on the
 /// stream that it runs on.
 pub fn is_harmless(entry: &str, call: &str) -> bool {
-    let for_output = ["cuMemAllocAsync", "cuMemHostAlloc", "cuMemHostGetDevicePointer_v2", "cuMemFreeHost"];
+    let for_output = [
+        "cuMemAllocAsync",
+        "cuPointerGetAttribute",
+        "cuMemHostAlloc",
+        "cuMemHostGetDevicePointer_v2",
+        "cuMemFreeHost",
+    ];
     let is_operation = !entry.contains("::");
     (is_operation && for_output.contains(&call))
         || [

@@ -403,17 +403,13 @@ impl ContextInner {
             drop(held);
             host_call::reclaim(std::ptr::from_ref(self).addr());
             error
-        } else if code == CUresult::CUDA_ERROR_NOT_PERMITTED
-            && let Err(error) = host_call::refuse(call)
-        {
-            error
         } else if code == CUresult::CUDA_ERROR_NOT_INITIALIZED && child != self.process {
             ErrorKind::Forked(ForkError { call, parent: self.process, child }).into()
         } else {
             let hint = call_hint(code, call, Some(self.driver_version));
             let unsupported = code == CUresult::CUDA_ERROR_NOT_SUPPORTED;
             let log = unsupported.then(|| log::of_call(&self.driver, call)).flatten();
-            ErrorKind::Driver(DriverError { call, code, asked, log, hint }).into()
+            DriverError { call, code, asked, log, hint }.told()
         }
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::choice::{default_driver, device_count, initialise};
 use super::context::CudaContext;
-use crate::error::{DriverError, Error, ErrorKind, check};
+use crate::error::{DriverError, Error, check};
 use attribute::DeviceAttribute as A;
 use attribute::DeviceAttribute;
 
@@ -148,8 +148,7 @@ impl CudaDevice {
             _ => format!("this driver has {count} devices: 0 to {}", count - 1),
         });
         let (call, code) = ("cuDeviceGet", CUresult::CUDA_ERROR_INVALID_DEVICE);
-        ErrorKind::Driver(DriverError { call, code, asked: format!("device {ordinal}"), log: None, hint })
-            .into()
+        DriverError { call, code, asked: format!("device {ordinal}"), log: None, hint }.told()
     }
 
     /// The device at this PCI address of this driver: `domain:bus:device.function` in hexadecimal, as printed by

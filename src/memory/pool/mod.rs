@@ -3,11 +3,13 @@
 #![allow(unsafe_code)] // Calls of the driver with live handles: a created pool is destroyed only by `PoolInner`.
 
 pub(in crate::memory) mod attributes;
+mod current;
 
 use cuda_driver_sys::{CUmemAllocationHandleType, CUmemAllocationType, CUmemPoolProps, CUmemoryPool};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use crate::driver::{CudaContext, CudaStream, end_or_try_again};
+use crate::driver::{CudaContext, CudaStream, end_or_try_again, host_call};
 use crate::error::Error;
 use crate::memory::aligned::{OF_DEVICE, aligned};
 use crate::memory::allocation::{Allocation, Origin, Pool};
@@ -42,8 +44,8 @@ options! {
 
 /// A memory pool of a device.
 ///
-/// Handles are cheap to clone. A pool that this crate created is destroyed with its last handle; its allocations stay
-/// valid.
+/// Handles are cheap to clone. A pool that this crate created is destroyed with its last handle, or with the last buffer that came from
+/// it; its allocations stay valid.
 ///
 /// ```
 /// use cuda_launch::memory::{MemoryPool, PoolOptions};
@@ -61,12 +63,25 @@ options! {
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
 ///
-/// Its buffers keep it alive. Destroying a pool that this crate created waits for the context, so that frees of its memory have
-/// completed.
+/// Its buffers keep it alive, also those that were allocated while it was [current](Self::make_current). Destroying a pool that this crate
+/// created waits for the context, so that frees of its memory have completed. A pool that was current stays for ever if other code still
+/// has memory of it when it is to be destroyed.
 #[derive(Clone, Debug)]
 #[doc(alias = "CUmemoryPool")]
 pub struct MemoryPool {
-    inner: Arc<PoolInner>,
+    handle: Arc<Handle>,
+}
+
+/// What all handles to a pool share: with the last of them it ceases to be current.
+#[derive(Debug)]
+struct Handle(Arc<PoolInner>);
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        let pool = self.0.clone();
+        // An error occurs again where the pool is destroyed.
+        host_call::outside(move || drop(current::leave(&pool)));
+    }
 }
 
 #[derive(Debug)]
@@ -78,6 +93,8 @@ struct PoolInner {
     owned: bool,
     /// Whether its memory is on the context's device, which always has access.
     is_local: bool,
+    /// Whether it may be the current pool of its device, and this crate destroys it.
+    was_current: AtomicBool,
 }
 
 // SAFETY: a CUmemoryPool may be used from every thread: of what a driver makes, its documents except graphs alone
@@ -132,7 +149,8 @@ impl MemoryPool {
     /// # Safety
     /// 1. `raw` is a live pool of `context`'s driver, and nothing else destroys it.
     pub(super) unsafe fn made(context: &CudaContext, raw: CUmemoryPool, is_local: bool) -> Self {
-        Self { inner: Arc::new(PoolInner { raw, context: context.clone(), owned: true, is_local }) }
+        let (context, was_current) = (context.clone(), AtomicBool::new(false));
+        Self::of(PoolInner { raw, context, owned: true, is_local, was_current })
     }
 
     /// The default pool of the context's device.
@@ -188,12 +206,21 @@ impl MemoryPool {
     /// # Safety
     /// 1. `raw` is a live pool of the context's device, and outlives all clones of the result and all buffers from them.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUmemoryPool) -> Self {
-        Self { inner: Arc::new(PoolInner { raw, context: context.clone(), owned: false, is_local: true }) }
+        let (context, was_current) = (context.clone(), AtomicBool::new(false));
+        Self::of(PoolInner { raw, context, owned: false, is_local: true, was_current })
+    }
+
+    fn of(pool: PoolInner) -> Self {
+        Self { handle: Arc::new(Handle(Arc::new(pool))) }
+    }
+
+    fn inner(&self) -> &Arc<PoolInner> {
+        &self.handle.0
     }
 
     /// The raw pool, valid as long as a handle to it lives.
     pub fn raw(&self) -> CUmemoryPool {
-        self.inner.raw
+        self.inner().raw
     }
 
     /// The context that it was made with.
@@ -206,24 +233,20 @@ impl MemoryPool {
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     pub fn context(&self) -> &CudaContext {
-        &self.inner.context
+        &self.inner().context
     }
 
     /// Makes this pool current: all allocations of the process on the context's device come from it when no pool is
-    /// named. Destroying the pool makes the default one current again.
+    /// named. They keep it alive; with its last handle it ceases to be current, and the default one becomes so again.
     ///
-    /// Driver call: `cuDeviceSetMemPool`.
+    /// Driver call: `cuDeviceSetMemPool`. Where a pool of this crate was ever made current, allocations also make a call of
+    /// `cuPointerGetAttribute`.
     ///
     /// # Errors
     /// Any error returned by the driver: the pool must belong to that device.
     #[doc(alias = "cuDeviceSetMemPool")]
     pub fn make_current(&self) -> Result<(), Error> {
-        let device = self.context().raw_device();
-        // SAFETY: the pool lives as long as this handle (`PoolInner::raw`); one that is destroyed while it is current is so no more: the
-        // driver goes back to the default one (`cuMemPoolDestroy`).
-        self.context().call("cuDeviceSetMemPool", String::new, |driver| unsafe {
-            driver.cuDeviceSetMemPool(device, self.raw())
-        })
+        current::make_current(self.inner())
     }
 
     /// Returns unused memory to the device, until only `bytes` bytes are reserved, or as many as are in use.
@@ -252,7 +275,7 @@ impl MemoryPool {
 
     /// A share in the pool, for memory of it.
     pub(in crate::memory) fn keep(&self) -> Option<Arc<dyn Pool>> {
-        Some(self.inner.clone())
+        Some(self.inner().clone())
     }
 
     /// Destroys the pool now if this is the last handle, no buffer from it is alive and this crate created it, and
@@ -270,7 +293,10 @@ impl MemoryPool {
     /// Any error returned by the driver; the handle is released in any case.
     #[doc(alias = "cuMemPoolDestroy")]
     pub fn close(self) -> Result<(), Error> {
-        Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.destroy())
+        let Some(handle) = Arc::into_inner(self.handle) else { return Ok(()) };
+        let pool = handle.0.clone();
+        drop(handle);
+        Arc::into_inner(pool).map_or(Ok(()), |mut pool| pool.destroy())
     }
 }
 
@@ -336,12 +362,16 @@ impl PoolInner {
             return Ok(());
         }
         self.context.may_give_back("cuMemPoolDestroy")?;
+        current::leave(self)?;
         // A thread of driver 580 crashes where a pool goes while its memory is being freed.
         let idle = self.context.drain();
         self.owned = idle.as_ref().is_err_and(|error| !error.is_sticky());
         idle?;
+        if current::stays(self) {
+            return Ok(());
+        }
         // SAFETY: this crate made or opened the pool, destroys it once, and no handle and no buffer that was allocated
-        // from it by name is left. For what came from it while it was the current one the driver keeps it until that is
+        // from it is left. For what other code may still have of it, of a pool that was never current, the driver keeps it until that is
         // freed.
         self.context
             .give_back("cuMemPoolDestroy", String::new, |driver| unsafe { driver.cuMemPoolDestroy(self.raw) })
@@ -356,6 +386,7 @@ impl Drop for PoolInner {
                 context: pool.context.clone(),
                 owned: true,
                 is_local: pool.is_local,
+                was_current: std::mem::take(&mut pool.was_current),
             };
             std::mem::take(&mut pool.owned).then(rest)
         });

@@ -79,7 +79,7 @@ impl Allocation {
         )
     }
 
-    /// The same from `cuMemAllocAsync`.
+    /// The same from `cuMemAllocAsync`, as announced work of `stream`: other streams wait until it has reached the allocation.
     #[inline]
     pub(super) fn pooled(stream: &CudaStream, bytes: usize, len: usize) -> Result<Arc<Self>, Error> {
         stream.make(
@@ -89,8 +89,19 @@ impl Allocation {
             // the call.
             |driver, address| unsafe { driver.cuMemAllocAsync(address, bytes, stream.raw()) },
             // SAFETY: 1: it was just allocated so, on this stream; its address is in this function alone.
-            |address| unsafe { Self::new(address, stream.context(), Origin::Pool(stream.clone(), None)) },
+            |address| unsafe { Self::made_on(address, stream, Origin::Pool(stream.clone(), None)) },
         )
+    }
+
+    /// The same for memory that announced work of `stream` makes.
+    ///
+    /// # Safety
+    /// 1. As duty 1 of [`Allocation::new`], for the context of `stream`.
+    pub(super) unsafe fn made_on(address: u64, stream: &CudaStream, origin: Origin) -> Arc<Self> {
+        let context = stream.context();
+        let accesses = StreamAccesses::made_by(ThreadStream::here(stream), context.owner());
+        // SAFETY: 1: the caller's duty 1.
+        unsafe { Self::accessed(address, context, origin, accesses) }
     }
 
     /// The same for memory that was accessed before.
@@ -216,8 +227,8 @@ impl Allocation {
         }
     }
 
-    /// Waits for the uses of foreign memory, or finds a stream that all uses of a pool's memory come before. If the driver
-    /// refuses, the whole context is waited for.
+    /// Waits for the uses of foreign memory, or finds a stream that all uses of a pool's memory come before, if that is not the one that
+    /// it was allocated on. If the driver refuses, the whole context is waited for.
     fn last_use(&mut self) -> Result<Option<CudaStream>, Error> {
         let (taken, escaped) = (*self.taken.get_mut(), *self.escaped.get_mut());
         match &self.origin {
@@ -225,14 +236,14 @@ impl Allocation {
                 let last = if escaped {
                     None
                 } else if taken {
-                    self.accesses.last_stream_of_all(stream)
+                    self.accesses.last_stream_of_all(stream).map(Some)
                 } else {
                     self.accesses.last_stream(stream).ok()
                 };
-                if last.is_none() {
-                    self.accesses.end(&self.context, true)?;
+                match last {
+                    Some(last) => Ok(last),
+                    None => self.accesses.end(&self.context, true).map(|()| None),
                 }
-                Ok(last)
             }
             Origin::Foreign(_) => self.accesses.end(&self.context, taken || escaped).map(|()| None),
             // The call itself, or that which unloads the module, waits for all of the device; not for a stream of another context that

@@ -35,17 +35,22 @@ pub(crate) struct Unattributed {
     pub(crate) attributes: *mut CUlaunchAttribute,
 }
 
-/// In a cache line of its own, to avoid false sharing.
+/// As far from its neighbours as a pair of cache lines is long, to avoid false sharing. Not by its alignment: the heap takes long to find
+/// aligned places.
 #[derive(Debug, Default)]
-#[repr(align(128))]
-pub(crate) struct Apart<T>(T);
+#[repr(C)]
+pub(crate) struct Apart<T> {
+    _before: [u64; 15],
+    own: T,
+    _behind: [u64; 15],
+}
 
 impl<T> Deref for Apart<T> {
     type Target = T;
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        &self.0
+        &self.own
     }
 }
 

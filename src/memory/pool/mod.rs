@@ -305,6 +305,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         }
         stream.refuse_in_capture("cuMemAllocFromPoolAsync")?;
         pool.is_accessible_to(context)?;
+        let work = Submission::on(stream);
         let allocation = context.make(
             "cuMemAllocFromPoolAsync",
             || format!("{bytes} bytes for {len} elements"),
@@ -314,11 +315,13 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
                 driver.cuMemAllocFromPoolAsync(address, bytes, pool.raw(), stream.raw())
             },
             // SAFETY: 1: it was just allocated so, on this stream; its address is in this function alone.
-            |address| unsafe { Allocation::new(address, context, Origin::Pool(stream.clone(), pool.keep())) },
+            |address| unsafe {
+                Allocation::made_on(address, stream, Origin::Pool(stream.clone(), pool.keep()))
+            },
         )?;
         let address = allocation.address();
         let buffer = Self::from_allocation(len, address, allocation);
-        Submission::on(stream).writes(buffer.allocation())?;
+        drop(work);
         aligned::<T>(address, "cuMemAllocFromPoolAsync", OF_DEVICE)?;
         Ok(buffer)
     }

@@ -213,9 +213,10 @@ impl<'a> Image<'a> {
             Content::Ptx(text) => text,
             Content::Binary(binary) => return binary.hint(code, (major, minor)),
         };
+        let outline = cuda_ptx::outline(text)?;
         match code {
             CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => {
-                let (isa_major, isa_minor) = cuda_ptx::outline(text)?.version;
+                let (isa_major, isa_minor) = outline.version;
                 let version = context.driver_version();
                 let (cuda_major, cuda_minor) = (version / 1000, version % 1000 / 10);
                 Some(format!(
@@ -224,7 +225,6 @@ impl<'a> Image<'a> {
                 ))
             }
             CUresult::CUDA_ERROR_INVALID_PTX => {
-                let outline = cuda_ptx::outline(text)?;
                 (outline.arch()?.sm > major * 10 + minor).then(|| {
                     let target = outline.target;
                     format!("the text is for {target}, newer than this device (sm_{major}{minor}): compile for an older target")

@@ -6,7 +6,7 @@ use cuda_driver_sys::Driver;
 
 use crate::driver::{
     ContextWait, CudaContext, CudaModule, CudaStream, Resource, StreamAccesses, ThreadStream,
-    end_or_try_again, until_done,
+    end_or_try_again,
 };
 use crate::error::Error;
 use crate::ordering::Submission;
@@ -43,9 +43,9 @@ pub(crate) enum Origin {
 }
 
 /// A pool that this crate has made or opened.
-pub(crate) trait Pool: Any + Send + Sync {
-    /// Its context.
-    fn context(&self) -> &CudaContext;
+pub(crate) trait Pool: Send + Sync {
+    /// Memory of it was freed on `stream`, before which it must not be destroyed.
+    fn outlast(self: Arc<Self>, stream: &CudaStream);
 }
 
 impl Allocation {
@@ -195,11 +195,8 @@ impl Allocation {
                 // or else it has waited for the context. The stream lives as long as `stream` (`StreamInner`).
                 let free = |driver: &Driver| unsafe { driver.cuMemFreeAsync(address, stream.raw()) };
                 stream.free("cuMemFreeAsync", asked, free)?;
-                // The pool must not be destroyed before that, and destroying it waits only for its own context.
-                if let Some(pool) = pool
-                    && !pool.context().is_same(stream.context())
-                {
-                    until_done(&ThreadStream::here(stream), vec![pool]);
+                if let Some(pool) = pool {
+                    pool.outlast(stream);
                 }
                 Ok(())
             }

@@ -248,7 +248,8 @@ impl<Q: Queue> Accesses<Q> {
         self.list().entries.iter().filter(|entry| entry.wrote != 0).map(|entry| entry.queue.clone()).collect()
     }
 
-    /// The queue, if there is one only, whose work may use the memory.
+    /// The queue, if there is one only, whose work may use the memory. No model needs it, and loom's locks know no `get_mut`.
+    #[cfg(not(cuda_launch_loom))]
     pub(crate) fn only(&mut self) -> Option<&Q> {
         match self.list.get_mut().unwrap_or_else(PoisonError::into_inner).entries.as_slice() {
             [only] => Some(&only.queue),

@@ -73,6 +73,15 @@ pub(crate) struct Parts<'q> {
     count: usize,
 }
 
+/// A submission that notes no access and joins no capture.
+pub(crate) struct Announced<'q>(&'q StreamQueue);
+
+impl Drop for Announced<'_> {
+    fn drop(&mut self) {
+        self.0.submissions.finish();
+    }
+}
+
 impl StreamQueue {
     /// The number of the context whose kernels may be launched on this stream regardless of the current context; a value that is no
     /// context's number if there is none.
@@ -110,6 +119,12 @@ impl StreamQueue {
         let number = self.submissions.announce_in_turn(|withdrawn| self.withdraw(withdrawn));
         self.launches.note(number, NO_KERNEL);
         number
+    }
+
+    /// The same for a submission that needs nothing else; it finishes when the result is dropped.
+    pub(crate) fn announced(&self) -> Announced<'_> {
+        self.announce_in_turn();
+        Announced(self)
     }
 
     /// The same for a submission that was announced with this number, and will read again whatever state it has read so

@@ -18,7 +18,6 @@ use crate::memory::allocation::Allocation;
 use crate::memory::device_copy::DeviceCopy;
 use crate::memory::device_slice::SliceParts;
 use crate::memory::pointer::{DevicePtr, DevicePtrMut};
-use crate::ordering::Submission;
 
 /// `len` elements of device memory.
 ///
@@ -530,7 +529,7 @@ fn allocate(stream: &CudaStream, bytes: usize, len: usize) -> Result<Arc<Allocat
     stream.refuse_in_capture(allocating_call(stream))?;
     let allocate = || match context.limits().memory_pools {
         true => {
-            let _work = Submission::on(stream);
+            let _work = stream.queue().announced();
             Allocation::pooled(stream, bytes, len)
         }
         false => Allocation::plain(context, bytes, len),

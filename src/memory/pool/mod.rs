@@ -7,7 +7,7 @@ pub(in crate::memory) mod attributes;
 use cuda_driver_sys::{CUmemAllocationHandleType, CUmemAllocationType, CUmemPoolProps, CUmemoryPool};
 use std::sync::Arc;
 
-use crate::driver::{CudaContext, CudaStream, end_or_try_again};
+use crate::driver::{CudaContext, CudaStream, ThreadStream, end_or_try_again, until_done};
 use crate::error::Error;
 use crate::memory::aligned::{OF_DEVICE, aligned};
 use crate::memory::allocation::{Allocation, Origin, Pool};
@@ -16,7 +16,6 @@ use crate::memory::device_copy::DeviceCopy;
 use crate::memory::location::MemoryLocation;
 use crate::memory::os_handle::OsHandleKinds;
 use crate::options::options;
-use crate::ordering::Submission;
 
 options! {
     /// How a memory pool is created (`CUmemPoolProps`).
@@ -305,7 +304,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         }
         stream.refuse_in_capture("cuMemAllocFromPoolAsync")?;
         pool.is_accessible_to(context)?;
-        let work = Submission::on(stream);
+        let work = stream.queue().announced();
         let allocation = context.make(
             "cuMemAllocFromPoolAsync",
             || format!("{bytes} bytes for {len} elements"),
@@ -328,8 +327,11 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
 }
 
 impl Pool for PoolInner {
-    fn context(&self) -> &CudaContext {
-        &self.context
+    fn outlast(self: Arc<Self>, stream: &CudaStream) {
+        // Destroying it waits for its own context.
+        if !self.context.is_same(stream.context()) {
+            until_done(&ThreadStream::here(stream), vec![self]);
+        }
     }
 }
 

@@ -80,7 +80,7 @@ pub use error::{ParseError, ParseErrorKind};
 pub use layout::{Parameter, layout};
 pub use nearest::nearest;
 pub use order::in_order_of_names;
-pub use parser::{parse, parse_function, parse_signatures, signatures};
+pub use parser::{KernelOutline, Outline, ParameterOutline, outline, parse, parse_function};
 pub use registers::limit_registers;
 pub use shared::{SharedMemory, SharedVariables};
 pub use tree::*;

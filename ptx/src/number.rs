@@ -8,13 +8,10 @@ pub(crate) type Mistake = &'static str;
 const NOT_A_NUMBER: Mistake = " is not a number";
 const TOO_LARGE: Mistake = " does not fit in 64 bits";
 
-/// Reads a float as written in decimal.
-pub(crate) type Float = fn(&str) -> Result<Literal, Mistake>;
-
 /// Reads a number as written, or says what is wrong with it.
 ///
 /// Integers keep 64 bits: a value of 2^63 or more becomes the negative number of the same bits.
-pub(crate) fn literal(text: &str, float: Float) -> Result<(Literal, bool), Mistake> {
+pub(crate) fn literal(text: &str) -> Result<(Literal, bool), Mistake> {
     let bytes = text.as_bytes();
     if let [b'0', b'f' | b'F', digits @ ..] = bytes {
         return bits(digits, 8, " is not a float: expected 8 hexadecimal digits")
@@ -24,6 +21,15 @@ pub(crate) fn literal(text: &str, float: Float) -> Result<(Literal, bool), Mista
         return bits(digits, 16, " is not a float: expected 16 hexadecimal digits")
             .map(|b| (Literal::F64(b), false));
     }
+    let prefixed = matches!(bytes, [b'0', b'x' | b'X' | b'b' | b'B', ..]);
+    if !prefixed && !text.ends_with(['u', 'U']) && is_decimal_float(text) {
+        return decimal_float(text).map(|value| (value, false));
+    }
+    integer(text).map(|(value, unsigned)| (Literal::Int(value), unsigned))
+}
+
+/// An integer, and whether it is unsigned.
+pub(crate) fn integer(text: &str) -> Result<(i64, bool), Mistake> {
     let (digits, suffix) = match text.strip_suffix(['u', 'U']) {
         Some(digits) => (digits, true),
         None => (text, false),
@@ -31,12 +37,11 @@ pub(crate) fn literal(text: &str, float: Float) -> Result<(Literal, bool), Mista
     let (radix, digits) = match digits.as_bytes() {
         [b'0', b'x' | b'X', ..] => (16, &digits[2..]),
         [b'0', b'b' | b'B', ..] => (2, &digits[2..]),
-        _ if !suffix && is_decimal_float(digits) => return float(text).map(|value| (value, false)),
         [b'0', _, ..] => (8, &digits[1..]),
         _ => (10, digits),
     };
     let value = unsigned(digits, radix)?;
-    Ok((Literal::Int(value as i64), suffix || value > i64::MAX as u64))
+    Ok((value as i64, suffix || value > i64::MAX as u64))
 }
 
 fn bits(digits: &[u8], want: usize, mistake: Mistake) -> Result<u64, Mistake> {
@@ -63,7 +68,7 @@ fn is_decimal_float(text: &str) -> bool {
 }
 
 /// A decimal float, rounded to the nearest of 64 bits.
-pub(crate) fn decimal_float(text: &str) -> Result<Literal, Mistake> {
+fn decimal_float(text: &str) -> Result<Literal, Mistake> {
     let shaped = text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'));
     let value = text.parse::<f64>().ok().filter(|_| shaped).ok_or(NOT_A_NUMBER)?;
     let mut digits = text.bytes().take_while(|b| !matches!(b, b'e' | b'E'));
@@ -71,9 +76,4 @@ pub(crate) fn decimal_float(text: &str) -> Result<Literal, Mistake> {
         true => Ok(Literal::F64(value.to_bits())),
         false => Err(" is not a normal number of 64 bits"),
     }
-}
-
-/// For readers that skip the values of variables: wherever they do read a number, a float is an error.
-pub(crate) fn no_float(_text: &str) -> Result<Literal, Mistake> {
-    Err(" is a float, where only integers are read")
 }

@@ -194,7 +194,7 @@ impl<'a> Reader<'a> {
         let token = self.next()??;
         let text = self.text(token);
         match token.kind {
-            Kind::Number => match number::literal(text, number::decimal_float).ok()?.0 {
+            Kind::Number => match number::literal(text).ok()?.0 {
                 Literal::Int(value) => Some(Term::Number(value.cast_unsigned())),
                 _ => None,
             },

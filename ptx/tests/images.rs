@@ -232,11 +232,11 @@ fn ptx_text() {
 
 #[test]
 fn ptx_that_does_not_parse() {
-    let image = Image::read(b".version 8.0\n.target sm_90\nnonsense\n").unwrap();
+    let image = Image::read(b".version 8.0\n.target sm_90\n.entry k(nonsense) { }\n").unwrap();
     let error = image.kernels().unwrap_err();
     assert_eq!(error.kind(), ImageErrorKind::Ptx);
-    assert_eq!(error.parse_error().map(|e| (e.line, e.column)), Some((3, 1)));
-    assert_eq!(error.to_string(), "PTX line 3, column 1: expected a directive, found `nonsense`");
+    assert_eq!(error.parse_error().map(|e| (e.line, e.column)), Some((3, 10)));
+    assert_eq!(error.to_string(), "PTX line 3, column 10: expected a type, found `nonsense`");
     assert!(std::error::Error::source(&error).is_some());
 }
 

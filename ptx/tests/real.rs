@@ -4,7 +4,7 @@
 mod common;
 
 use cuda_ptx::image::Image;
-use cuda_ptx::{Function, FunctionKind, Init, Module, Statement, parse, parse_signatures};
+use cuda_ptx::{Function, FunctionKind, Init, Linkage, Module, Space, Statement, Variable, outline, parse};
 
 /// Every PTX fixture parses, bodies too.
 #[test]
@@ -18,23 +18,52 @@ fn everything_parses() {
     }
 }
 
-/// All but the values of variables.
+/// Kernels and variables are those that the parser finds.
 #[test]
-fn signatures_are_those_of_the_whole_module() {
-    let values = ".version 8.0\n.target sm_90\n.address_size 64\n.global .u64 here[3] = {generic(k)+8, (1 + 2) * 4, 0xff00(k)}, next = -1;\n\
-                  .const .f64 numbers[2][2] = {{1.5, -2e3}, {0d3ff0000000000000, 0f3f800000}};\n.global .samplerref s = { addr_mode_0 = wrap };\n\
-                  .visible .entry k(.param .u64 p, .param .align 8 .b8 q[24]) { ret; }";
+fn outlines_are_those_of_the_whole_module() {
+    let odd = ".version 8.0\n.target sm_90, debug\n.address_size 64\n.file 1 \"a;{\"\n.section .debug_str { .b8 1 }\n\
+        .global .u64 here[3] = {generic(k)+8, (1 + 2) * 4, 0xff00(k)}, next = here, last;\n.extern .global .u32 elsewhere;\n\
+        .const[2] .f64 numbers[2][2] = {{1.5, -2e3}, {0d3ff0000000000000, 0f3f800000}};\n.extern .func f(.param .u64 .ptr .global q);\n\
+        .visible .global .attribute(.managed) .align 8 .v2 .f32 pair;\n.shared .b8 own[4];\n.global .samplerref s = { addr_mode_0 = wrap };\n\
+        .func (.param .b32 r) g(.param .b32 .ptr .const .align 4 p) { .global .b8 inside; { } ret; }\n.extern .entry later(.param .u32 n);\n\
+        .visible .entry .attribute(.unified(1, 2)) k(.param .u64 .ptr .shared .align 16 p, .param .align 8 .b8 q[2][0x0c], .param .v4 .f32 v,\n\
+            .param .align 32 .u8 w[])\n.maxntid 8, 4\n.minnctapersm 2 .maxnreg 020 .pragma \"nounroll\"; .reqnctapercluster 2 .explicitcluster\n\
+        { .const .b8 inside; ret; }\n.weak .entry l() .reqntid 32, 2, 1 .blocksareclusters .maxclusterrank 4 { ret; } .global .b8 end;";
     let fixtures = common::fixtures(".ptx").into_iter().map(|name| common::text(&name));
-    let mut valued = 0;
-    for text in fixtures.chain([values.to_string()]) {
-        let (mut whole, signatures) = (parse(&text).unwrap(), parse_signatures(&text).unwrap());
-        valued += whole.variables.iter().filter_map(|variable| variable.init.as_ref()).count();
-        whole.variables.iter_mut().for_each(|variable| variable.init = None);
-        assert_eq!(signatures, whole);
+    let (mut parameters, mut variables) = (0, 0);
+    for text in fixtures.chain([odd.to_string()]) {
+        let (whole, outline) = (parse(&text).unwrap(), outline(&text).unwrap());
+        assert_eq!((outline.version, outline.target), (whole.version, whole.targets[0]));
+        let is_kernel = |f: &&Function<'_>| f.kind == FunctionKind::Entry && f.body.is_some();
+        let kernels: Vec<_> = whole.functions.iter().filter(is_kernel).collect();
+        assert_eq!(outline.kernels.len(), kernels.len());
+        for (found, kernel) in outline.kernels.iter().zip(kernels) {
+            assert_eq!((found.name, &found.directives), (kernel.name, &kernel.directives));
+            let of_outline =
+                found.parameters.iter().map(|p| (p.name.to_string(), p.ty, p.size, p.align, p.array));
+            let of_kernel = kernel.parameters().into_iter().map(|p| (p.name, p.ty, p.size, p.align, p.array));
+            assert!(of_outline.clone().eq(of_kernel.clone()), "{of_outline:?} {of_kernel:?}");
+            parameters += found.parameters.len();
+        }
+        let in_memory = |v: &&Variable<'_>| {
+            matches!(v.space, Space::Global | Space::Const) && v.linkage != Linkage::Extern
+        };
+        let declared: Vec<_> = whole.variables.iter().filter(in_memory).map(|v| (v.name, v.space)).collect();
+        assert_eq!(outline.variables, declared);
+        variables += declared.len();
     }
-    assert!(valued > 10, "{valued}");
-    let open = ".version 8.0\n.target sm_90\n.global .u32 x = 1";
-    assert!(parse_signatures(open).unwrap_err().message.contains("after the initialiser"));
+    assert!(parameters > 100 && variables > 10, "{parameters} {variables}");
+}
+
+/// A text that ends early is refused or ends there: no prefix of it is read for ever.
+#[test]
+fn outlines_of_truncated_texts_end() {
+    for name in common::fixtures(".ptx") {
+        let text = common::text(&name);
+        for end in (0..text.len().min(20_000)).step_by(7).filter(|end| text.is_char_boundary(*end)) {
+            let _ = outline(&text[..end]);
+        }
+    }
 }
 
 /// (labels, instructions, `.loc`) of a body, by splitting its text.

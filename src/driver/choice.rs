@@ -94,12 +94,10 @@ pub(crate) fn choose(wish: Option<&OsStr>) -> Result<Arc<Driver>, Error> {
 
 /// The variable may name a library that is not there, or have a typo in one of its words.
 fn misnamed(path: &OsStr, error: &LoadError) -> Error {
-    let mut text = format!(
-        "{VARIABLE} is {path:?}, which is neither `system` nor `emulator`, nor a library that is a driver:"
+    let text = format!(
+        "{VARIABLE} is {path:?}, which is neither `system` nor `emulator`, nor a library that is a driver:{}",
+        attempts(error)
     );
-    for attempt in error.attempts() {
-        text.push_str(&format!("\n  {}: {}", attempt.name.display(), attempt.reason));
-    }
     ErrorKind::NoDriver(NoDriver { tried: vec![text], help: "correct the variable, or unset it" }).into()
 }
 
@@ -127,9 +125,17 @@ fn not_loaded(error: &LoadError) -> String {
     if error.attempts().iter().any(|attempt| attempt.reason == Reason::Stub) {
         return error.to_string();
     }
-    let lines =
-        error.attempts().iter().map(|tried| format!("\n  {}: {}", tried.name.display(), tried.reason));
-    format!("the system's driver:{}", lines.collect::<String>())
+    format!("the system's driver:{}", attempts(error))
+}
+
+/// What was tried, each on a line.
+#[cold]
+fn attempts(error: &LoadError) -> String {
+    let mut lines = String::new();
+    for tried in error.attempts() {
+        lines.push_str(&format!("\n  {}: {}", tried.name.display(), tried.reason));
+    }
+    lines
 }
 
 /// Reports on standard error that the emulator is used: one dependency with that feature decides for the whole program. In a test

@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use super::table::{Shared, Table};
 
-type End = Box<dyn FnOnce() + Send>;
+/// What ends the life of a value. In a box already where it is made, so that code for each kind is there alone.
+pub(crate) type End = Box<dyn FnOnce() + Send>;
 /// What a panic gave.
 pub(crate) type Payload = Box<dyn Any + Send>;
 
@@ -28,12 +29,7 @@ thread_local! {
 }
 
 /// Does what ends the life of a value soon, on the thread. If there is no thread to be had, the next call tries again.
-pub(crate) fn later(end: impl FnOnce() + Send + 'static) {
-    boxed(Box::new(end));
-}
-
-/// Once in the program, and not for each kind of end.
-fn boxed(end: End) {
+pub(crate) fn later(end: End) {
     let Some(vacancy) = ENDS.push([end]) else { return };
     let named = std::thread::Builder::new().name("cuda-launch drops".into());
     if named.spawn(run).is_err() {
@@ -49,10 +45,10 @@ pub(super) fn wait(patience: Duration) -> bool {
     }
     let ended = Arc::new((Mutex::new(false), Condvar::new()));
     let (there, (is_over, changed)) = (ended.clone(), &*ended);
-    later(move || {
+    later(Box::new(move || {
         *there.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
         there.1.notify_one();
-    });
+    }));
     let guard = is_over.lock().unwrap_or_else(PoisonError::into_inner);
     let waited = changed.wait_timeout_while(guard, patience, |is_over| !*is_over);
     *waited.unwrap_or_else(PoisonError::into_inner).0

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, ThreadId};
 
 use super::context::CudaContext;
-use super::drops::{self, Payload, drop_quietly, end, quietly};
+use super::drops::{self, End, Payload, drop_quietly, end, quietly};
 use super::numbered::Numbered;
 use super::stream::CudaStream;
 use crate::error::{
@@ -273,7 +273,7 @@ extern "C" fn run(data: *mut c_void) {
             if let Some(last) = Arc::into_inner(function) {
                 // The graphs have released it in the meantime. Its `Drop` may take a lock whose holder is waiting for
                 // this thread.
-                drops::later(move || drop(last));
+                drops::later(Box::new(move || drop(last)));
             }
             return;
         }
@@ -333,7 +333,7 @@ pub(crate) fn inside_of(call: &'static str) -> Error {
 
 /// Does what ends an object's life: now, or on another thread if this one is in a host function, where the driver takes no
 /// such call.
-pub(crate) fn outside(end: impl FnOnce() + Send + 'static) {
+pub(crate) fn outside(end: End) {
     if !is_running() {
         return end();
     }
@@ -384,7 +384,7 @@ pub(super) fn reclaim(context: usize) {
     // Dropped outside of the lock: it may do anything.
     let dropped = locked(&ENTRIES).take_if(behind);
     if !dropped.is_empty() {
-        drops::later(move || drop_quietly(dropped));
+        drops::later(Box::new(move || drop_quietly(dropped)));
     }
 }
 

@@ -4,6 +4,7 @@
 
 use cuda_driver_sys::{CUmodule, CUresult};
 use cuda_ptx::image::{Image as Checked, ImageError};
+use cuda_ptx::{KernelOutline, ParameterOutline, Space};
 use std::ffi::{CString, c_void};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -76,10 +77,10 @@ impl Signatures {
 
 impl Listed {
     fn of_ptx(text: &str) -> Self {
-        match cuda_ptx::signatures(text) {
-            Some(module) => Self::new(Some(ptx_signatures(&module)), ptx_variables(&module)),
-            None => Self::default(),
-        }
+        let Some(outline) = cuda_ptx::outline(text) else { return Self::default() };
+        let of_space = |(name, space): &(&str, Space)| (name.to_string(), *space == Space::Const);
+        let variables = outline.variables.iter().map(of_space).collect();
+        Self::new(Some(outline.kernels.iter().map(ptx_signature).collect()), variables)
     }
 
     fn new(kernels: Option<Vec<(String, Signature)>>, variables: Vec<(String, bool)>) -> Self {
@@ -212,9 +213,10 @@ impl<'a> Image<'a> {
             Content::Ptx(text) => text,
             Content::Binary(binary) => return binary.hint(code, (major, minor)),
         };
+        let outline = cuda_ptx::outline(text)?;
         match code {
             CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => {
-                let (isa_major, isa_minor) = cuda_ptx::signatures(text)?.version;
+                let (isa_major, isa_minor) = outline.version;
                 let version = context.driver_version();
                 let (cuda_major, cuda_minor) = (version / 1000, version % 1000 / 10);
                 Some(format!(
@@ -223,9 +225,8 @@ impl<'a> Image<'a> {
                 ))
             }
             CUresult::CUDA_ERROR_INVALID_PTX => {
-                let module = cuda_ptx::signatures(text)?;
-                let target = module.targets.first()?;
-                (module.arch()?.sm > major * 10 + minor).then(|| {
+                (outline.arch()?.sm > major * 10 + minor).then(|| {
+                    let target = outline.target;
                     format!("the text is for {target}, newer than this device (sm_{major}{minor}): compile for an older target")
                 })
             }
@@ -271,13 +272,6 @@ fn log_of(call: &'static str, code: CUresult, origin: &str, report: JitReport) -
     }
 }
 
-fn ptx_variables(module: &cuda_ptx::Module<'_>) -> Vec<(String, bool)> {
-    use cuda_ptx::{Linkage, Space};
-    let here = module.variables.iter().filter(|v| matches!(v.space, Space::Global | Space::Const));
-    let defined = here.filter(|v| v.linkage != Linkage::Extern);
-    defined.map(|v| (v.name.to_string(), v.space == Space::Const)).collect()
-}
-
 /// The number after the first `line ` of a log.
 fn log_line(log: &str) -> Option<u32> {
     let (_, rest) = log.split_once("line ")?;
@@ -285,23 +279,21 @@ fn log_line(log: &str) -> Option<u32> {
     rest[..digits].parse().ok()
 }
 
-fn ptx_signatures(module: &cuda_ptx::Module<'_>) -> Vec<(String, Signature)> {
-    let entries =
-        module.functions.iter().filter(|f| f.kind == cuda_ptx::FunctionKind::Entry && f.body.is_some());
-    let describe = |f: &cuda_ptx::Function<'_>| Signature {
-        parameters: Some(f.parameters().into_iter().map(wanted).collect()),
-        required_block: f.directives.reqntid.map(dim3),
-        max_threads: f.directives.maxntid.map(threads),
-        blocks_are_clusters: f.directives.blocksareclusters,
+fn ptx_signature(kernel: &KernelOutline<'_>) -> (String, Signature) {
+    let directives = &kernel.directives;
+    let signature = Signature {
+        parameters: Some(kernel.parameters.iter().map(wanted).collect()),
+        required_block: directives.reqntid.map(dim3),
+        max_threads: directives.maxntid.map(threads),
+        blocks_are_clusters: directives.blocksareclusters,
     };
-    entries.map(|f| (f.name.to_string(), describe(f))).collect()
+    (kernel.name.to_string(), signature)
 }
 
-fn wanted(parameter: cuda_ptx::Parameter) -> Parameter {
-    let elements = parameter.size / parameter.ty.size().max(1);
-    let extent = if parameter.array { format!("[{elements}]") } else { String::new() };
-    let ty = format!(".{}{extent}", parameter.ty.name().trim_start_matches('.'));
-    Parameter { size: parameter.size, ty: Some(ty), name: Some(parameter.name) }
+fn wanted(parameter: &ParameterOutline<'_>) -> Parameter {
+    let &ParameterOutline { name, ty, size, array, .. } = parameter;
+    let extent = if array { format!("[{}]", size / ty.size().max(1)) } else { String::new() };
+    Parameter { size, ty: Some(format!("{ty}{extent}")), name: Some(name.to_string()) }
 }
 
 /// The product.

@@ -339,7 +339,7 @@ impl Drop for Linker {
                 slots: std::mem::take(&mut self.slots),
                 inputs: Vec::new(),
             };
-            return host_call::outside(move || drop(rest));
+            return host_call::outside(Box::new(move || drop(rest)));
         }
         // `drop` cannot report the error; `close` does.
         let _ = self.destroy();

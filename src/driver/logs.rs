@@ -130,11 +130,11 @@ impl Drop for LogListener {
         // From here on the driver makes no more callbacks.
         let (listener, registered) = (listeners().remove(self.number), self.registered.take());
         if listener.is_some() || registered.is_some() {
-            host_call::outside(move || {
+            host_call::outside(Box::new(move || {
                 // `close` tells. The listener, which is the program's code, is dropped after it.
                 let _ = registered.map(Registered::end);
                 drop(listener);
-            });
+            }));
         }
     }
 }
@@ -177,7 +177,7 @@ unsafe extern "C" fn line(number: *mut c_void, level: CUlogLevel, message: *mut 
         });
         if let Some(last) = Arc::into_inner(listener) {
             // It was unregistered in the meantime; the call that this thread is in is not related to it.
-            drops::later(move || drop(last));
+            drops::later(Box::new(move || drop(last)));
         }
     });
 }

@@ -172,13 +172,13 @@ impl CudaModule {
         options: &JitOptions,
     ) -> Result<(Self, JitReport), Error> {
         // SAFETY: 1: `Image::load` passes a module that was just loaded into this context; 2: its number is in this function alone.
-        let own = |raw| unsafe { ModuleInner::new(context, raw, origin, Owner::Handle) };
+        let own = |raw| Arc::new(unsafe { ModuleInner::new(context, raw, origin, Owner::Handle) });
         let (mut inner, report) = image.load(context, origin, options, own)?;
-        inner.info_log = report.info_log.clone();
-        if let Some(signatures) = Arc::get_mut(&mut inner.signatures) {
-            *signatures = image.into_signatures();
+        if let Some(inner) = Arc::get_mut(&mut inner) {
+            inner.info_log = report.info_log.clone();
+            inner.signatures = Arc::new(image.into_signatures());
         }
-        Ok((Self { inner: Arc::new(inner) }, report))
+        Ok((Self { inner }, report))
     }
 
     /// A handle to a module that other code loaded and will unload.
@@ -478,7 +478,7 @@ impl Drop for ModuleInner {
             let mut rest = unsafe { Self::new(&self.context, self.raw, &self.origin, Owner::Handle) };
             self.raw = std::ptr::null_mut();
             rest.kernels = std::mem::take(&mut self.kernels);
-            return host_call::outside(move || drop(rest));
+            return host_call::outside(Box::new(move || drop(rest)));
         }
         // `drop` cannot report the error; `close` does.
         let _ = self.unload();

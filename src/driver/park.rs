@@ -93,10 +93,14 @@ pub(crate) fn until_done(work: &ThreadStream, what: Vec<Keep>) {
 ///
 /// That is on another thread if this one is in a host function, else in a later [`sweep`].
 pub(crate) fn try_again(rest: impl Any + Send + Sync) {
+    again(Arc::new(rest));
+}
+
+fn again(rest: Keep) {
     if host_call::is_running() {
-        return host_call::outside(move || drop(rest));
+        return host_call::outside(Box::new(move || drop(rest)));
     }
-    park(Until::Again, vec![Arc::new(rest)]);
+    park(Until::Again, vec![rest]);
 }
 
 /// Ends a value by `end`, in its `Drop`. What that leaves, which `rest` takes out, is dropped again later.
@@ -158,12 +162,12 @@ pub(crate) fn sweep() -> bool {
         return false;
     }
     GIVEN.fetch_add(1, Ordering::Relaxed);
-    drops::later(|| {
+    drops::later(Box::new(|| {
         drops::quietly(|| end(due));
         // Release, paired with the Acquire of the load: a thread that sees that everything has been dropped also sees
         // what was freed.
         ENDED.fetch_add(1, Ordering::Release);
-    });
+    }));
     true
 }
 

@@ -75,7 +75,7 @@ impl Drop for Profiler {
     fn drop(&mut self) {
         if self.running && host_call::is_running() {
             let rest = Self { context: self.context.clone(), running: std::mem::take(&mut self.running) };
-            return host_call::outside(move || drop(rest));
+            return host_call::outside(Box::new(move || drop(rest)));
         }
         // `stop` tells.
         let _ = trace::contained(|| self.end());

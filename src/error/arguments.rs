@@ -123,10 +123,16 @@ pub(crate) fn bytes(n: usize) -> String {
 pub(crate) fn joined<T: AsRef<str>>(words: impl IntoIterator<Item = T>, between: &str) -> String {
     let mut all = String::new();
     for (index, word) in words.into_iter().enumerate() {
-        all.push_str(if index == 0 { "" } else { between });
-        all.push_str(word.as_ref());
+        append(&mut all, if index == 0 { "" } else { between });
+        append(&mut all, word.as_ref());
     }
     all
+}
+
+/// Once, and not for each kind of iterator.
+#[inline(never)]
+fn append(all: &mut String, text: &str) {
+    all.push_str(text);
 }
 
 pub(crate) fn count(n: usize, what: &str) -> String {

@@ -517,7 +517,7 @@ impl Drop for GraphExec {
                 parts: std::mem::take(&mut self.parts),
                 updated: self.updated,
             };
-            return host_call::outside(move || drop(rest));
+            return host_call::outside(Box::new(move || drop(rest)));
         }
         // `drop` cannot report the error; `close` does.
         let _ = self.destroy();

@@ -562,7 +562,7 @@ impl Drop for Family {
             }
             let (root, context, lock) = (self.root, self.context.clone(), OwnLock::default());
             let rest = Self { id: self.id, root, owned: true, context, lock };
-            return host_call::outside(move || drop(rest));
+            return host_call::outside(Box::new(move || drop(rest)));
         }
         // `drop` cannot report the error; `close` does.
         let _ = self.destroy();

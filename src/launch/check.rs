@@ -92,7 +92,7 @@ fn mismatch(kernel: &Kernel, types: ParameterTypes<'_>) -> Error {
     let wanted = kernel.parameters.list().unwrap_or_default().to_vec();
     let same = given.iter().zip(&wanted).take_while(|(g, w)| fit(g, w)).count();
     ErrorKind::Arguments(ArgumentMismatch {
-        kernel: kernel.name().to_string(),
+        kernel: name(kernel),
         at: same,
         guess: guess(&given, &wanted, same),
         given: given.iter().map(describe).collect(),
@@ -232,11 +232,10 @@ fn attributes_known<'a>(
     attributes: impl Iterator<Item = &'a Attribute<'a>>,
     count: usize,
 ) -> Result<(), Error> {
-    let name = || kernel.name().to_string();
     let driver = kernel.context.driver_version();
     if count > MAX_ATTRIBUTES {
         return Err(ErrorKind::from(AttributeError::TooMany {
-            kernel: name(),
+            kernel: name(kernel),
             count,
             limit: MAX_ATTRIBUTES,
         })
@@ -246,13 +245,14 @@ fn attributes_known<'a>(
         let (attribute_name, since) = (attribute.name(), attribute.since());
         if attribute.is_stream_only() {
             return Err(ErrorKind::from(AttributeError::StreamOnly {
-                kernel: name(),
+                kernel: name(kernel),
                 attribute: attribute_name,
             })
             .into());
         }
         if since > driver {
-            let error = AttributeError::TooNew { kernel: name(), attribute: attribute_name, since, driver };
+            let error =
+                AttributeError::TooNew { kernel: name(kernel), attribute: attribute_name, since, driver };
             return Err(ErrorKind::from(error).into());
         }
     }
@@ -260,35 +260,39 @@ fn attributes_known<'a>(
 }
 
 fn grid_and_block(kernel: &Kernel, config: &CUlaunchConfig) -> Result<(), Error> {
-    let name = || kernel.name().to_string();
     let limits = kernel.context.limits();
-    for (axis, value, limit) in axes(grid_dim(config), limits.max_grid_dim) {
-        if value == 0 || value > limit {
-            return Err(ErrorKind::from(LaunchError::Grid { kernel: name(), axis, value, limit }).into());
-        }
+    let (grid, block) = (grid_dim(config), block_dim(config));
+    if let Some((axis, value, limit)) = outside(grid, limits.max_grid_dim) {
+        return Err(ErrorKind::from(LaunchError::Grid { kernel: name(kernel), axis, value, limit }).into());
     }
-    for (axis, value, limit) in axes(block_dim(config), limits.max_block_dim) {
-        if value == 0 || value > limit {
-            return Err(ErrorKind::from(LaunchError::Block { kernel: name(), axis, value, limit }).into());
-        }
+    if let Some((axis, value, limit)) = outside(block, limits.max_block_dim) {
+        return Err(ErrorKind::from(LaunchError::Block { kernel: name(kernel), axis, value, limit }).into());
     }
-    let block = block_dim(config);
     let threads = volume(block);
     if threads > u64::from(kernel.max_threads) {
-        let limit = kernel.max_threads;
-        let why = why_fewer_threads(kernel);
-        return Err(
-            ErrorKind::from(LaunchError::Threads { kernel: name(), block, threads, limit, why }).into()
-        );
+        let (kernel, limit, why) = (name(kernel), kernel.max_threads, why_fewer_threads(kernel));
+        return Err(ErrorKind::from(LaunchError::Threads { kernel, block, threads, limit, why }).into());
     }
     match kernel.required_block {
         // For a kernel with `.blocksareclusters`, block (1, 1, 1) stands for "as compiled".
         Some(required) if block != required && !(kernel.grid_counts_clusters && block == (1, 1, 1)) => {
-            let error = LaunchError::RequiredBlock { kernel: name(), given: block, required };
+            let error = LaunchError::RequiredBlock { kernel: name(kernel), given: block, required };
             Err(ErrorKind::from(error).into())
         }
         _ => Ok(()),
     }
+}
+
+/// The first axis whose extent is 0 or above its limit, both named.
+fn outside(dim: Dim3, limit: Dim3) -> Option<(Axis, u32, u32)> {
+    axes(dim, limit).into_iter().find(|&(_, value, limit)| value == 0 || value > limit)
+}
+
+/// The name of the kernel, for an error.
+#[cold]
+#[inline(never)]
+fn name(kernel: &Kernel) -> String {
+    kernel.name().to_string()
 }
 
 pub(super) fn grid_dim(config: &CUlaunchConfig) -> Dim3 {
@@ -348,7 +352,7 @@ fn shared_memory(kernel: &Kernel, config: &CUlaunchConfig) -> Result<(), Error> 
             optin.saturating_sub(fixed)
         )
     };
-    let kernel = kernel.name().to_string();
+    let kernel = name(kernel);
     Err(ErrorKind::from(LaunchError::SharedMemory { kernel, value, fixed, limit, help }).into())
 }
 
@@ -362,13 +366,8 @@ fn preferred_alone(kernel: &Kernel, config: &CUlaunchConfig, cluster: Dim3) -> E
     let why = "`preferred_cluster_dimension` needs `cluster_dim` (the attribute `cluster_dimension`) beside it\n  help: set that \
                too, for where the preferred shape does not fit"
         .to_string();
-    ErrorKind::from(LaunchError::Cluster {
-        kernel: kernel.name().to_string(),
-        cluster,
-        grid: grid_dim(config),
-        why,
-    })
-    .into()
+    ErrorKind::from(LaunchError::Cluster { kernel: name(kernel), cluster, grid: grid_dim(config), why })
+        .into()
 }
 
 fn clusters(
@@ -380,7 +379,7 @@ fn clusters(
     let Some(cluster) = given.or(kernel.required_cluster) else { return Ok(()) };
     let grid = grid_dim(config);
     let refuse = |why: String| {
-        let kernel = kernel.name().to_string();
+        let kernel = name(kernel);
         Err(Error::from(ErrorKind::from(LaunchError::Cluster { kernel, cluster, grid, why })))
     };
     let blocks = volume(cluster);

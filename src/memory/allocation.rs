@@ -6,7 +6,7 @@ use cuda_driver_sys::Driver;
 
 use crate::driver::{
     ContextWait, CudaContext, CudaModule, CudaStream, Resource, StreamAccesses, ThreadStream,
-    end_or_try_again, until_done,
+    end_or_try_again,
 };
 use crate::error::Error;
 use crate::ordering::Submission;
@@ -43,9 +43,9 @@ pub(crate) enum Origin {
 }
 
 /// A pool that this crate has made or opened.
-pub(crate) trait Pool: Any + Send + Sync {
-    /// Its context.
-    fn context(&self) -> &CudaContext;
+pub(crate) trait Pool: Send + Sync {
+    /// Memory of it was freed on `stream`, before which it must not be destroyed.
+    fn outlast(self: Arc<Self>, stream: &CudaStream);
 }
 
 /// A share in the pool that stream-ordered memory came from which names none.
@@ -91,7 +91,7 @@ impl Allocation {
         )
     }
 
-    /// The same from `cuMemAllocAsync`.
+    /// The same from `cuMemAllocAsync`, as announced work of `stream`: other streams wait until it has reached the allocation.
     #[inline]
     pub(super) fn pooled(stream: &CudaStream, bytes: usize, len: usize) -> Result<Arc<Self>, Error> {
         stream.make(
@@ -103,9 +103,20 @@ impl Allocation {
             // SAFETY: 1: it was just allocated so, on this stream; its address is in this function alone.
             |address| unsafe {
                 let pool = pool_of(address, stream.context());
-                Self::new(address, stream.context(), Origin::Pool(stream.clone(), pool))
+                Self::made_on(address, stream, Origin::Pool(stream.clone(), pool))
             },
         )
+    }
+
+    /// The same for memory that announced work of `stream` makes.
+    ///
+    /// # Safety
+    /// 1. As duty 1 of [`Allocation::new`], for the context of `stream`.
+    pub(super) unsafe fn made_on(address: u64, stream: &CudaStream, origin: Origin) -> Arc<Self> {
+        let context = stream.context();
+        let accesses = StreamAccesses::made_by(ThreadStream::here(stream), context.owner());
+        // SAFETY: 1: the caller's duty 1.
+        unsafe { Self::accessed(address, context, origin, accesses) }
     }
 
     /// The same for memory that was accessed before.
@@ -199,11 +210,8 @@ impl Allocation {
                 // or else it has waited for the context. The stream lives as long as `stream` (`StreamInner`).
                 let free = |driver: &Driver| unsafe { driver.cuMemFreeAsync(address, stream.raw()) };
                 stream.free("cuMemFreeAsync", asked, free)?;
-                // The pool must not be destroyed before that, and destroying it waits only for its own context.
-                if let Some(pool) = pool
-                    && !pool.context().is_same(stream.context())
-                {
-                    until_done(&ThreadStream::here(stream), vec![pool]);
+                if let Some(pool) = pool {
+                    pool.outlast(stream);
                 }
                 Ok(())
             }
@@ -231,8 +239,8 @@ impl Allocation {
         }
     }
 
-    /// Waits for the uses of foreign memory, or finds a stream that all uses of a pool's memory come before. If the driver
-    /// refuses, the whole context is waited for.
+    /// Waits for the uses of foreign memory, or finds a stream that all uses of a pool's memory come before, if that is not the one that
+    /// it was allocated on. If the driver refuses, the whole context is waited for.
     fn last_use(&mut self) -> Result<Option<CudaStream>, Error> {
         let (taken, escaped) = (*self.taken.get_mut(), *self.escaped.get_mut());
         match &self.origin {
@@ -240,14 +248,14 @@ impl Allocation {
                 let last = if escaped {
                     None
                 } else if taken {
-                    self.accesses.last_stream_of_all(stream)
+                    self.accesses.last_stream_of_all(stream).map(Some)
                 } else {
                     self.accesses.last_stream(stream).ok()
                 };
-                if last.is_none() {
-                    self.accesses.end(&self.context, true)?;
+                match last {
+                    Some(last) => Ok(last),
+                    None => self.accesses.end(&self.context, true).map(|()| None),
                 }
-                Ok(last)
             }
             Origin::Foreign(_) => self.accesses.end(&self.context, taken || escaped).map(|()| None),
             // The call itself, or that which unloads the module, waits for all of the device; not for a stream of another context that

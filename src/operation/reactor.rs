@@ -192,7 +192,7 @@ impl Watch {
         }
         if !self.left.is_empty() {
             let left = std::mem::take(&mut self.left);
-            drops::later(move || drops::drop_quietly(left));
+            drops::later(Box::new(move || drops::drop_quietly(left)));
         }
         true
     }

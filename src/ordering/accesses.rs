@@ -78,6 +78,11 @@ pub(crate) const fn owner(number: u32) -> u64 {
     (number | opposite << OWNER_BITS) << QUEUES
 }
 
+/// The bits of `key` that may be set and cleared in memory of `owner`; none but the owner's if the key is of another one.
+fn bits(owner: u64, key: u64) -> u64 {
+    if owner != 0 && key != NO_KEY && key & owner == owner { key } else { owner }
+}
+
 /// The accesses to one piece of memory that later ones may have to wait for.
 #[derive(Debug)]
 pub(crate) struct Accesses<Q> {
@@ -124,6 +129,15 @@ impl<Q: Queue> Accesses<Q> {
         Self { readers: AtomicU64::new(owner), writer: AtomicU64::new(owner), owner, list: Mutex::new(list) }
     }
 
+    /// Memory of this owner that an announced submission to `queue` makes, before other threads know of it: that stands in the list as a
+    /// write. Nothing is locked for it.
+    pub(crate) fn made_by(queue: Q, owner: u64) -> Self {
+        let bits = bits(owner, queue.claim_key());
+        let entry = Entry { queue, note: 1, wrote: 1, after: 0, lost_reading: None, lost_writing: None };
+        let list = List { entries: vec![entry], limit: FEW, notes: 1 };
+        Self { readers: AtomicU64::new(bits), writer: AtomicU64::new(bits), owner, list: Mutex::new(list) }
+    }
+
     /// The word that contains all bits of a queue's key if a submission announced on that queue may read (or write, if
     /// `written`) without waiting for anything.
     #[inline(always)]
@@ -132,9 +146,9 @@ impl<Q: Queue> Accesses<Q> {
         if written { self.writer.load(Ordering::SeqCst) } else { self.readers.load(Ordering::SeqCst) }
     }
 
-    /// The bits of `key` that may be set and cleared here; none but the owner's if the key is of another owner.
+    /// The bits of `key` that may be set and cleared here.
     fn bits(&self, key: u64) -> u64 {
-        if self.owner != 0 && key != NO_KEY && key & self.owner == self.owner { key } else { self.owner }
+        bits(self.owner, key)
     }
 
     /// Notes that an announced submission to `queue` reads, and makes it wait for all that others wrote.
@@ -234,10 +248,11 @@ impl<Q: Queue> Accesses<Q> {
         self.list().entries.iter().filter(|entry| entry.wrote != 0).map(|entry| entry.queue.clone()).collect()
     }
 
-    /// The queue, if there is one only, whose work may use the memory.
-    pub(crate) fn only(&self) -> Option<Q> {
-        match self.list().entries.as_slice() {
-            [only] => Some(only.queue.clone()),
+    /// The queue, if there is one only, whose work may use the memory. No model needs it, and loom's locks know no `get_mut`.
+    #[cfg(not(cuda_launch_loom))]
+    pub(crate) fn only(&mut self) -> Option<&Q> {
+        match self.list.get_mut().unwrap_or_else(PoisonError::into_inner).entries.as_slice() {
+            [only] => Some(&only.queue),
             _ => None,
         }
     }

@@ -70,18 +70,17 @@ impl StreamAccesses {
     }
 
     /// A stream that is ordered after all accesses, on which the memory can be freed: the only stream that accessed it,
-    /// or else `otherwise`, which is made to wait for all of them.
-    pub(crate) fn last_stream(&self, otherwise: &CudaStream) -> Result<CudaStream, Error> {
-        if let Some(queue) = self.only()
-            && let Some(stream) = queue.handle()
+    /// or else `otherwise`, which is made to wait for all of them. `None` if it is `otherwise`.
+    pub(crate) fn last_stream(&mut self, otherwise: &CudaStream) -> Result<Option<CudaStream>, Error> {
+        if let Some(stream) = self.only().and_then(ThreadStream::handle)
             && stream.context().is_same(otherwise.context())
         {
-            return Ok(stream.clone());
+            return Ok((stream.identity() != otherwise.identity()).then(|| stream.clone()));
         }
         let queues = self.queues();
         let last = ThreadStream::here(otherwise);
         queues.iter().filter(|queue| !queue.is(&last)).try_for_each(|queue| last.wait_for(queue))?;
-        Ok(otherwise.clone())
+        Ok(None)
     }
 
     /// Like [`last_stream`](Self::last_stream), for memory that any work in its context may access: `None` if the

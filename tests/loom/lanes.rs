@@ -195,6 +195,15 @@ pub(crate) fn give(lane: &Lane, ended: Clock) -> Done {
     Done { stream: lane.0.number, at: clock[lane.0.number], after }
 }
 
+/// Memory of this owner, and the submission that makes it.
+pub(crate) fn make(lane: &Lane, of: u64) -> (Arc<Memory>, Done) {
+    lane.submissions().announce();
+    let made = give(lane, Clock::default());
+    let memory = Arc::new(Memory::made_by(lane.clone(), of));
+    lane.submissions().finish();
+    (memory, made)
+}
+
 /// A submission that was announced; finished when this is dropped.
 pub(crate) struct Announced(pub(crate) Lane);
 

@@ -5,8 +5,8 @@ use loom::thread;
 
 use crate::accesses::{Queue, owner};
 use crate::lanes::{
-    Done, Gate, Lane, Memory, Told, launch, model, stream, stream_in, submit, submit_all, submit_beside,
-    submit_in_turn, until,
+    Done, Gate, Lane, Memory, Told, launch, make, model, stream, stream_in, submit, submit_all,
+    submit_beside, submit_in_turn, until,
 };
 
 #[test]
@@ -30,6 +30,29 @@ fn two_halves_written_at_once_are_both_waited_for() {
                     assert!(next.is_after(&theirs), "{next:?} {theirs:?}");
                     assert!(next.is_after(&mine), "{next:?} {mine:?}");
                 }
+            }
+        });
+    }
+}
+
+#[test]
+fn work_comes_after_what_made_its_memory() {
+    for of in [owner(1), 0] {
+        model(3, move || {
+            let (a, b, c) = (stream(0), stream(1), stream(2));
+            let (memory, made) = make(&a, of);
+            let other = thread::spawn({
+                let (memory, b) = (memory.clone(), b.clone());
+                move || submit(&b, &memory, false)
+            });
+            // By the short way, where there are bits, unless the other was first.
+            let mine = submit(&a, &memory, true);
+            let theirs = other.join().unwrap();
+            assert!(mine.is_after(&made) && theirs.is_after(&made), "{mine:?} {theirs:?} {made:?}");
+            for lane in [&c, &b] {
+                let next = submit(lane, &memory, true);
+                assert!(next.is_after(&made), "{next:?} {made:?}");
+                assert!(next.is_after(&mine) && next.is_after(&theirs), "{next:?} {mine:?} {theirs:?}");
             }
         });
     }

@@ -90,11 +90,30 @@ fn streams_of_one_handle_wait_once_for_each_other() {
     }
 }
 
+/// As if it had written the memory after that was made.
+#[test]
+fn the_stream_that_makes_memory_goes_ahead_and_the_others_wait_for_it() {
+    let lanes = [lane(0, owner(1) | 1, 3), lane(1, NO_KEY, 3), lane(2, owner(2) | 1, 3)];
+    for maker in &lanes {
+        for number in [owner(1), 0] {
+            let memory = Memory::made_by(maker.clone(), number);
+            let goes_ahead = [true, false].map(|written| memory.word(written) & maker.key() == maker.key());
+            assert_eq!(goes_ahead, [maker.key() == owner(1) | 1 && number == owner(1); 2]);
+            assert_eq!(submit(maker, &memory, false), []);
+            for other in lanes.iter().filter(|lane| !lane.is(maker)) {
+                let memory = Memory::made_by(maker.clone(), number);
+                submit(maker, &memory, true);
+                assert_eq!(submit(other, &memory, true).len(), 1);
+            }
+        }
+    }
+}
+
 /// Memory is freed on that stream, without waiting.
 #[test]
 fn the_only_stream_of_memory_is_known_until_there_is_another_one() {
     for write in [false, true] {
-        let (lanes, memory) = (lanes(2), Memory::new(owner(1)));
+        let (lanes, mut memory) = (lanes(2), Memory::new(owner(1)));
         assert!(memory.only().is_none());
         submit(&lanes[0], &memory, write);
         submit(&lanes[0], &memory, !write);

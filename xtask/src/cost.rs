@@ -39,12 +39,12 @@ const LIMITS: &[Limit] = &[
     Limit("async", 425.0, 1.0, 0.0),
     Limit("async-macro", 443.0, 1.0, 0.0),
     // Memory of a pool: an allocation and its free, the free such that no capture of other code minds it.
-    Limit("alloc-drop", 1300.0, 4.0, 6.0),
-    Limit("alloc-address-drop", 2225.0, 4.0, 10.0),
+    Limit("alloc-drop", 880.0, 4.0, 4.0),
+    Limit("alloc-address-drop", 1970.0, 4.0, 10.0),
     Limit("event-drop", 150.0, 3.0, 0.0),
-    Limit("stream-drop", 1720.0, 3.0, 2.1),
-    Limit("stream-10000", 1700.0, 3.0, 2.1),
-    Limit("event-record", 150.0, 1.0, 0.0),
+    Limit("stream-drop", 1200.0, 3.0, 2.1),
+    Limit("stream-10000", 1100.0, 3.0, 2.1),
+    Limit("event-record", 112.0, 1.0, 0.0),
     Limit("synchronize", 150.0, 1.0, 0.0),
     // One launch on the stream that the thread keeps, and the wait, such that no capture of other code minds it.
     Limit("sync", 1740.0, 4.0, 6.0),

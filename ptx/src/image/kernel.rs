@@ -1,5 +1,6 @@
 use super::ImageError;
-use crate::{Function, FunctionKind, Module, parse_signatures};
+use crate::parser::checked_outline;
+use crate::{KernelOutline, ParameterOutline};
 
 /// A kernel of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,28 +65,29 @@ impl<'a> Kernel<'a> {
 
 /// The kernels that a PTX text defines.
 pub(super) fn of_ptx(text: &str) -> Result<Vec<Kernel<'_>>, ImageError> {
-    let module = parse_signatures(text)?;
-    Ok(of_module(&module))
+    Ok(checked_outline(text)?.kernels.into_iter().map(of_outline).collect())
 }
 
-fn of_module<'a>(module: &Module<'a>) -> Vec<Kernel<'a>> {
-    let kernels = module.functions.iter().filter(|f| f.kind == FunctionKind::Entry && f.body.is_some());
-    let describe = |f: &Function<'a>| {
+fn of_outline(kernel: KernelOutline<'_>) -> Kernel<'_> {
+    let KernelOutline { name, parameters, directives: d } = kernel;
+    let mut parameter_bytes = 0u32;
+    // By the rules of C: each at the next multiple of its alignment.
+    let place = |p: &ParameterOutline<'_>| {
         let narrow = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        let parameters = f.parameters();
-        let parameters =
-            parameters.iter().map(|p| KernelParameter { offset: narrow(p.offset), size: narrow(p.size) });
-        Kernel {
-            parameters: Some(parameters.collect()),
-            parameter_bytes: narrow(f.parameter_bytes()),
-            max_threads: f.directives.maxntid,
-            required_threads: f.directives.reqntid,
-            cluster: f.directives.reqnctapercluster,
-            max_cluster_rank: f.directives.maxclusterrank,
-            explicit_cluster: f.directives.explicitcluster,
-            blocks_are_clusters: f.directives.blocksareclusters,
-            ..Kernel::named(f.name)
-        }
+        let offset = parameter_bytes.checked_next_multiple_of(narrow(p.align).max(1)).unwrap_or(u32::MAX);
+        let size = narrow(p.size);
+        parameter_bytes = offset.saturating_add(size);
+        KernelParameter { offset, size }
     };
-    kernels.map(describe).collect()
+    Kernel {
+        parameters: Some(parameters.iter().map(place).collect()),
+        parameter_bytes,
+        max_threads: d.maxntid,
+        required_threads: d.reqntid,
+        cluster: d.reqnctapercluster,
+        max_cluster_rank: d.maxclusterrank,
+        explicit_cluster: d.explicitcluster,
+        blocks_are_clusters: d.blocksareclusters,
+        ..Kernel::named(name)
+    }
 }

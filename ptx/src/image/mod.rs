@@ -125,7 +125,7 @@ impl<'a> Image<'a> {
     ///
     /// # Errors
     ///
-    /// The parser's error for PTX; [`ImageErrorKind::Compressed`] for a fatbin without a readable entry.
+    /// The parser's error for PTX whose kernels cannot be read, as [`outline`](crate::outline) reads them; [`ImageErrorKind::Compressed`] for a fatbin without a readable entry.
     pub fn kernels(&self) -> Result<Vec<Kernel<'a>>, ImageError> {
         match self {
             Image::Ptx(text) => kernel::of_ptx(text),

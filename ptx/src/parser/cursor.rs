@@ -4,17 +4,9 @@ use super::MAX_NESTING;
 use crate::error::{Fault, Message, ParseErrorKind};
 use crate::lexer::{Kind, Lexer, Token};
 use crate::number;
-use crate::tree::{Init, Literal, Type};
-
-/// The parts of the parser that not every reader needs: programs that read only signatures are linked without them.
-pub(super) struct Parts {
-    /// Reads the initialiser after `=`; `None` if it is not kept.
-    pub(super) initializer: for<'a> fn(&mut Cursor<'a>, Type) -> Result<Option<Init<'a>>, Fault>,
-    pub(super) float: number::Float,
-}
+use crate::tree::Literal;
 
 pub(super) struct Cursor<'a> {
-    pub(super) parts: &'static Parts,
     pub(super) lexer: Lexer<'a>,
     /// The token to be read next.
     pub(super) token: Token,
@@ -26,10 +18,10 @@ pub(super) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    pub(super) fn new(text: &'a str, line: u32, parts: &'static Parts) -> Result<Self, Fault> {
+    pub(super) fn new(text: &'a str, line: u32) -> Result<Self, Fault> {
         let mut lexer = Lexer::new(text, line);
         let token = lexer.next()?;
-        Ok(Self { parts, lexer, token, end: token.start, nesting: 0, unknown: Vec::new() })
+        Ok(Self { lexer, token, end: token.start, nesting: 0, unknown: Vec::new() })
     }
 
     /// Text of the current token.
@@ -106,7 +98,7 @@ impl<'a> Cursor<'a> {
         if self.token.kind != Kind::Number {
             return Err(self.expected("a number"));
         }
-        let value = number::literal(self.text(), self.parts.float)
+        let value = number::literal(self.text())
             .map_err(|mistake| Fault::at(self.token.place(), Message::Quoted("", mistake)))?;
         self.advance()?;
         Ok(value)

@@ -15,18 +15,6 @@ impl<'a> Cursor<'a> {
         self.init().map(Some)
     }
 
-    /// Skips the initialiser after `=`, to the next `,` or `;`.
-    pub(super) fn skip_initializer(&mut self) -> Result<Option<Init<'a>>, Fault> {
-        loop {
-            match self.token.kind {
-                Kind::Punct(b',' | b';') => return Ok(None),
-                Kind::Punct(b'(' | b'{' | b'[') => self.skip_group()?,
-                Kind::End => return Err(self.expected("`;` after the initialiser")),
-                _ => self.advance()?,
-            }
-        }
-    }
-
     fn init(&mut self) -> Result<Init<'a>, Fault> {
         match self.token.kind {
             Kind::Punct(b'{') => self.nested(Self::init_list),

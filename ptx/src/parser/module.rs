@@ -59,7 +59,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// `.version 9.0`, which a module must begin with.
-    fn version(&mut self) -> Result<(u32, u32), Fault> {
+    pub(super) fn version(&mut self) -> Result<(u32, u32), Fault> {
         if self.directive() != Some("version") {
             let fault = self.expected("`.version` at the start of a PTX module");
             return Err(fault.with_kind(ParseErrorKind::NotPtx));

@@ -33,7 +33,7 @@ impl<'a> Cursor<'a> {
             let name = self.identifier("a variable name")?;
             let mut variable = self.declarator(&specifier, name, line)?;
             if self.eat(b'=')? {
-                variable.init = (self.parts.initializer)(self, specifier.ty)?;
+                variable.init = self.initializer(specifier.ty)?;
             }
             self.check_size(&variable)?;
             out.push(variable);

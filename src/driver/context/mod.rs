@@ -355,12 +355,12 @@ impl ContextInner {
     ///
     /// # Safety
     /// 1. `raw` is a live context of this driver and device, and lives as long as the result.
-    unsafe fn new(device: CudaDevice, raw: CUcontext) -> Result<Self, Error> {
+    unsafe fn new(device: CudaDevice, raw: CUcontext) -> Result<Arc<Self>, Error> {
         let driver = device.driver().clone();
         let label = || format!("device {}", device.ordinal());
         let version = driver.version().map_err(|code| failed(code, "cuDriverGetVersion", label()))?;
         let limits = DeviceLimits::query(&device)?;
-        Ok(Self {
+        Ok(Arc::new(Self {
             raw,
             driver,
             driver_version: u32::try_from(version).unwrap_or(0),
@@ -373,7 +373,7 @@ impl ContextInner {
             green_beside: AtomicBool::new(false),
             #[cfg(feature = "async")]
             events: Default::default(),
-        })
+        }))
     }
 
     fn has(&self, wanted: impl Fn(&Hold) -> bool) -> bool {
@@ -420,6 +420,6 @@ impl Drop for ContextInner {
         host_call::forget(std::ptr::from_ref(self).addr());
         let debt = self.debt();
         // An error cannot be reported here, and the process continues without the context; `close` reports it.
-        host_call::outside(move || drop(debt.pay()));
+        host_call::outside(Box::new(move || drop(debt.pay())));
     }
 }

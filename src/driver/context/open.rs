@@ -70,11 +70,10 @@ impl Open {
         }
         // SAFETY: 1: the caller's duty 1; `hold`, which the value gets, keeps the context, or its owner does, as is said there.
         match unsafe { ContextInner::new(device.clone(), raw) } {
-            Ok(mut inner) => {
-                inner.holds.get_mut().unwrap_or_else(PoisonError::into_inner).push(hold);
+            Ok(inner) => {
+                inner.holds.lock().unwrap_or_else(PoisonError::into_inner).push(hold);
                 let green_beside = self.of_device(device).any(|c| c.green_beside.load(Ordering::SeqCst));
-                *inner.green_beside.get_mut() = green_beside;
-                let inner = Arc::new(inner);
+                inner.green_beside.store(green_beside, Ordering::SeqCst);
                 self.list.push((Arc::as_ptr(device.driver()).addr(), Arc::downgrade(&inner)));
                 Ok(CudaContext { inner })
             }

@@ -302,6 +302,14 @@ impl AnyEvent {
     /// The event and the stream belong to different contexts, or any error returned by the driver.
     #[doc(alias = "cuEventRecord")]
     pub fn record(&self, stream: &CudaStream) -> Result<(), Error> {
+        if stream.capture().is_some() {
+            return self.record_in_capture(stream);
+        }
+        self.record_in_turn(stream)
+    }
+
+    #[cold]
+    fn record_in_capture(&self, stream: &CudaStream) -> Result<(), Error> {
         let _turn = stream.turn("cuEventRecord")?;
         self.record_in_turn(stream)
     }
@@ -480,7 +488,7 @@ impl Drop for AnyEvent {
             // SAFETY: 1: this value owned the event, which is live and belongs to this context; 2: it no longer does, as `owned` now
             // says.
             let rest = unsafe { Self::wrap(&self.context, self.raw, true) };
-            return host_call::outside(move || drop(rest));
+            return host_call::outside(Box::new(move || drop(rest)));
         }
         // `drop` cannot report the error; `close` does.
         let _ = self.destroy();

@@ -410,7 +410,7 @@ impl Drop for Loaded {
                 preserved: self.preserved.take(),
                 slots: std::mem::take(&mut self.slots),
             };
-            return host_call::outside(move || drop(rest));
+            return host_call::outside(Box::new(move || drop(rest)));
         }
         // Nobody can be told here; `close` tells.
         let _ = self.unload("");

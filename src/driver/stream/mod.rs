@@ -527,7 +527,7 @@ impl Drop for StreamInner {
             // SAFETY: 1: this value owned the stream, which is live and belongs to this context; 2: it no longer does, as `owned` now
             // says, and no handle is left; 3: so no work is submitted to it.
             let rest = unsafe { CudaStream::wrap(&self.context, self.queue.handle.raw, true, None) };
-            return host_call::outside(move || drop(rest));
+            return host_call::outside(Box::new(move || drop(rest)));
         }
         // `drop` cannot report the error; `close` does.
         let _ = self.destroy();

@@ -12,6 +12,9 @@ use crate::driver::host_call;
 use crate::error::{Error, ErrorKind, StalledSubmission};
 use crate::trace;
 
+/// Whether this crate launches graphs: nobody waits for other work so. Where it does not, a program has no code for that.
+pub(super) const LAUNCHES_GRAPHS: bool = cfg!(feature = "graph");
+
 thread_local! {
     /// The identity of the stream to which this thread is submitting a graph.
     static LAUNCH: Cell<Option<usize>> = const { Cell::new(None) };
@@ -146,7 +149,8 @@ fn is_time_to_hold(waited: Duration, clock: Duration) -> bool {
 /// for which this thread itself holds others back; so not in a `tracing` subscriber or log callback either. And not in a host function,
 /// where submissions are refused anyway and which others wait for.
 pub(super) fn may_be_held_back() -> bool {
-    !host_call::is_running()
+    LAUNCHES_GRAPHS
+        && !host_call::is_running()
         && !trace::is_listening()
         && !orders()
         && LAUNCH.get().is_none()

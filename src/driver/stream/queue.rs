@@ -35,17 +35,22 @@ pub(crate) struct Unattributed {
     pub(crate) attributes: *mut CUlaunchAttribute,
 }
 
-/// In a cache line of its own, to avoid false sharing.
+/// As far from its neighbours as a pair of cache lines is long, to avoid false sharing. Not by its alignment: the heap takes long to find
+/// aligned places.
 #[derive(Debug, Default)]
-#[repr(align(128))]
-pub(crate) struct Apart<T>(T);
+#[repr(C)]
+pub(crate) struct Apart<T> {
+    _before: [u64; 15],
+    own: T,
+    _behind: [u64; 15],
+}
 
 impl<T> Deref for Apart<T> {
     type Target = T;
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        &self.0
+        &self.own
     }
 }
 
@@ -66,6 +71,15 @@ pub(crate) struct Parts<'q> {
     queue: &'q StreamQueue,
     first: usize,
     count: usize,
+}
+
+/// A submission that notes no access and joins no capture.
+pub(crate) struct Announced<'q>(&'q StreamQueue);
+
+impl Drop for Announced<'_> {
+    fn drop(&mut self) {
+        self.0.submissions.finish();
+    }
 }
 
 impl StreamQueue {
@@ -105,6 +119,12 @@ impl StreamQueue {
         let number = self.submissions.announce_in_turn(|withdrawn| self.withdraw(withdrawn));
         self.launches.note(number, NO_KERNEL);
         number
+    }
+
+    /// The same for a submission that needs nothing else; it finishes when the result is dropped.
+    pub(crate) fn announced(&self) -> Announced<'_> {
+        self.announce_in_turn();
+        Announced(self)
     }
 
     /// The same for a submission that was announced with this number, and will read again whatever state it has read so

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, ThreadId};
 
 use super::CudaStream;
-use super::patience::{Launching, Others, Patience};
+use super::patience::{LAUNCHES_GRAPHS, Launching, Others, Patience};
 use super::queue::StreamQueue;
 use crate::driver::capture::open::outside_captures;
 use crate::driver::context::CudaContext;
@@ -216,7 +216,7 @@ impl Queue for ThreadStream {
     }
 
     fn wait_until(&self, earlier: &Self, is_so: impl Fn() -> bool) -> Result<(), Error> {
-        if is_so() {
+        if !LAUNCHES_GRAPHS || is_so() {
             return Ok(());
         }
         let call = "cuStreamWaitEvent";

@@ -18,7 +18,6 @@ use crate::memory::allocation::Allocation;
 use crate::memory::device_copy::DeviceCopy;
 use crate::memory::device_slice::SliceParts;
 use crate::memory::pointer::{DevicePtr, DevicePtrMut};
-use crate::ordering::Submission;
 
 /// `len` elements of device memory.
 ///
@@ -529,16 +528,16 @@ fn allocate(stream: &CudaStream, bytes: usize, len: usize) -> Result<Arc<Allocat
     }
     stream.refuse_in_capture(allocating_call(stream))?;
     let allocate = || match context.limits().memory_pools {
-        true => Allocation::pooled(stream, bytes, len),
+        true => {
+            let _work = stream.queue().announced();
+            Allocation::pooled(stream, bytes, len)
+        }
         false => Allocation::plain(context, bytes, len),
     };
-    let allocation = match allocate() {
-        Err(error) if error.is_out_of_memory() && sweep_and_wait() => allocate()?,
-        answer => answer?,
-    };
-    // Other streams wait until `stream` has reached the allocation.
-    Submission::on(stream).writes(&allocation)?;
-    Ok(allocation)
+    match allocate() {
+        Err(error) if error.is_out_of_memory() && sweep_and_wait() => allocate(),
+        answer => answer,
+    }
 }
 
 fn allocating_call(stream: &CudaStream) -> &'static str {

@@ -191,7 +191,7 @@ impl Drop for Imported {
         if host_call::is_running() {
             let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
             let rest = Self { raw, context: self.context.clone(), bytes: self.bytes };
-            return host_call::outside(move || drop(rest));
+            return host_call::outside(Box::new(move || drop(rest)));
         }
         // SAFETY: this value owned it, and destroys it once, at its end. No mapped range of it is left, as each holds a
         // handle, and is freed after the work that uses it: other work does not.

@@ -9,7 +9,7 @@ use cuda_driver_sys::{CUmemAllocationHandleType, CUmemAllocationType, CUmemPoolP
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use crate::driver::{CudaContext, CudaStream, end_or_try_again, host_call};
+use crate::driver::{CudaContext, CudaStream, ThreadStream, end_or_try_again, host_call, until_done};
 use crate::error::Error;
 use crate::memory::aligned::{OF_DEVICE, aligned};
 use crate::memory::allocation::{Allocation, Origin, Pool};
@@ -18,7 +18,6 @@ use crate::memory::device_copy::DeviceCopy;
 use crate::memory::location::MemoryLocation;
 use crate::memory::os_handle::OsHandleKinds;
 use crate::options::options;
-use crate::ordering::Submission;
 
 options! {
     /// How a memory pool is created (`CUmemPoolProps`).
@@ -331,6 +330,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         }
         stream.refuse_in_capture("cuMemAllocFromPoolAsync")?;
         pool.is_accessible_to(context)?;
+        let work = stream.queue().announced();
         let allocation = context.make(
             "cuMemAllocFromPoolAsync",
             || format!("{bytes} bytes for {len} elements"),
@@ -340,19 +340,24 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
                 driver.cuMemAllocFromPoolAsync(address, bytes, pool.raw(), stream.raw())
             },
             // SAFETY: 1: it was just allocated so, on this stream; its address is in this function alone.
-            |address| unsafe { Allocation::new(address, context, Origin::Pool(stream.clone(), pool.keep())) },
+            |address| unsafe {
+                Allocation::made_on(address, stream, Origin::Pool(stream.clone(), pool.keep()))
+            },
         )?;
         let address = allocation.address();
         let buffer = Self::from_allocation(len, address, allocation);
-        Submission::on(stream).writes(buffer.allocation())?;
+        drop(work);
         aligned::<T>(address, "cuMemAllocFromPoolAsync", OF_DEVICE)?;
         Ok(buffer)
     }
 }
 
 impl Pool for PoolInner {
-    fn context(&self) -> &CudaContext {
-        &self.context
+    fn outlast(self: Arc<Self>, stream: &CudaStream) {
+        // Destroying it waits for its own context.
+        if !self.context.is_same(stream.context()) {
+            until_done(&ThreadStream::here(stream), vec![self]);
+        }
     }
 }
 

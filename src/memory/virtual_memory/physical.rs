@@ -260,12 +260,12 @@ impl Drop for PhysicalInner {
     fn drop(&mut self) {
         let (context, handle) = (self.context.clone(), self.handle);
         // Nobody can be told here. Mappings keep the memory.
-        host_call::outside(move || {
+        host_call::outside(Box::new(move || {
             // SAFETY: this value owned the handle, and this alone releases it, once; no claim, mapping or binding is left, as each holds
             // a handle of this crate.
             let release = |driver: &Driver| unsafe { driver.cuMemRelease(handle) };
             let _ = context.give_back("cuMemRelease", String::new, release);
-        });
+        }));
     }
 }
 
@@ -324,12 +324,12 @@ impl Drop for ReservationInner {
     fn drop(&mut self) {
         let (context, address, bytes) = (self.context.clone(), self.address, self.bytes);
         // Nobody can be told here. No mapping is left: each holds a handle.
-        host_call::outside(move || {
+        host_call::outside(Box::new(move || {
             // SAFETY: this value owned the whole reservation, and this alone gives it back, once; nothing is mapped there, as each mapping
             // holds a handle.
             let free = |driver: &Driver| unsafe { driver.cuMemAddressFree(address, bytes) };
             let _ = context.give_back("cuMemAddressFree", String::new, free);
-        });
+        }));
     }
 }
 

@@ -147,10 +147,10 @@ fn logs_are_written_as_long_as_the_link_lasts() {
     let definition = format!("{HEAD}.visible .global .u32 x;");
     ok(add(&cuda, state, PTX, definition.as_bytes()));
     assert_eq!((text(&log).as_str(), values[1].addr()), ("", 0));
-    ok(add(&cuda, state, PTX, definition.as_bytes()));
-    assert_eq!(complete(&cuda, state).0, CUresult::CUDA_ERROR_UNKNOWN);
+    assert_eq!(add(&cuda, state, PTX, definition.as_bytes()), CUresult::CUDA_ERROR_INVALID_SOURCE);
     assert_eq!(text(&log), "error   : Multiple definition of 'x' in 'it', first defined in 'it'");
     assert_eq!(values[1].addr(), text(&log).len());
+    assert_eq!(complete(&cuda, state).0, CUresult::CUDA_ERROR_INVALID_SOURCE);
     ok(unsafe { cuda.cuLinkDestroy(state) });
 }
 
@@ -281,6 +281,76 @@ fn sizes_and_spaces_of_variables_have_to_match() {
     let open = ".extern .global .align 4 .b8 g[];";
     let code = link_of(&cuda, &[open, ".extern .global .align 4 .b8 g[8];", ".visible .global .u32 g;"]).0;
     assert_eq!(code, CUresult::CUDA_ERROR_INVALID_SOURCE);
+}
+
+/// The order of declarations and the parameters of calls are checked, whatever a comment says; not in what the linker wrote, wherever that was
+/// kept meanwhile.
+#[test]
+fn only_the_linkers_output_may_be_in_another_order() {
+    let (cuda, _) = with_own_context();
+    let load = |image: &[u8]| {
+        let mut module = null_mut();
+        unsafe { cuda.cuModuleLoadData(&mut module, image.as_ptr().cast()) }
+    };
+    let body = ".visible .entry k() { call f; ret; }\n.visible .func f() { ret; }\n";
+    for head in [".version 7.0 .target sm_52 .address_size 64 // linked\n", HEAD] {
+        let text = format!("{head}{body}\0");
+        assert_eq!(load(text.as_bytes()), CUresult::CUDA_ERROR_INVALID_PTX, "{head}");
+    }
+    let state = create(&cuda);
+    ok(add(
+        &cuda,
+        state,
+        PTX,
+        format!("{HEAD}.extern .func f();\n.visible .entry k() {{ call f; ret; }}").as_bytes(),
+    ));
+    ok(add(&cuda, state, PTX, format!("{HEAD}.visible .func f() {{ ret; }}").as_bytes()));
+    let (code, image, size) = complete(&cuda, state);
+    ok(code);
+    let mut kept = unsafe { std::slice::from_raw_parts(image.cast::<u8>(), size) }.to_vec();
+    ok(unsafe { cuda.cuLinkDestroy(state) });
+    ok(load(&kept));
+    let text = String::from_utf8(kept.clone()).unwrap();
+    assert!(text.find("call f").unwrap() < text.find(".func f").unwrap(), "{text}");
+    // It is another text then.
+    let end = kept.len() - 1;
+    kept.splice(end..end, *b"\n");
+    assert_eq!(load(&kept), CUresult::CUDA_ERROR_INVALID_PTX);
+}
+
+/// In the order of the linker of driver 580, and when the part is added that has the second definition.
+#[test]
+fn names_are_defined_once() {
+    let (cuda, _) = with_own_context();
+    let part = |text: &str| format!("{text}\n.visible .entry k() {{ ret; }}");
+    let twice = |names: &[&str], part: &str| {
+        let line =
+            |name| format!("error   : Multiple definition of '{name}' in '{part}', first defined in 'a'");
+        names.iter().map(line).collect::<Vec<_>>().join("\n")
+    };
+    let refused = CUresult::CUDA_ERROR_INVALID_SOURCE;
+    let all = part(
+        ".visible .const .u32 c; .visible .func f() { ret; }\n.visible .global .u32 x; .visible .func g() { ret; }",
+    );
+    assert_eq!(link_of(&cuda, &[&all, &all]), (refused, twice(&["k", "g", "f", "c", "x"], "b")));
+    let [one, weak, common] =
+        [".visible", ".weak", ".common"].map(|linkage| format!("{linkage} .global .u32 x;"));
+    let lasting = [&[&one, &weak, &one][..], &[&weak, &one, &one], &[&common, &one, &one]];
+    for parts in lasting {
+        let texts: Vec<&str> = parts.iter().map(|text| text.as_str()).collect();
+        assert_eq!(link_of(&cuda, &texts), (refused, twice(&["x"], "c")), "{texts:?}");
+    }
+    for parts in [[&one, &weak], [&weak, &one], [&common, &one], [&weak, &weak]] {
+        assert_eq!(link_of(&cuda, &parts.map(String::as_str)).0, CUresult::SUCCESS, "{parts:?}");
+    }
+    let own = ".func f() { ret; }\n.visible .entry k() { call f; ret; }";
+    assert_eq!(link_of(&cuda, &[own, ".visible .func f() { ret; }"]).0, CUresult::SUCCESS);
+    let differs = [".visible .global .u32 x;", ".visible .global .u64 x;"];
+    let lines: Vec<String> = link_of(&cuda, &differs).1.lines().map(str::to_owned).collect();
+    assert!(
+        matches!(&lines[..], [size, again] if size.contains("Size") && again.contains("Multiple")),
+        "{lines:?}"
+    );
 }
 
 /// A variable that the image only declares is the image's own, or lies where an option says; then it is not freed with
@@ -450,12 +520,6 @@ fn all_that_is_missing_is_told() {
     let variables = ".extern .global .u32 x;\n.extern .global .u32 y;\n.visible .entry k() {\n\
         .reg .u32 %r; ld.global.u32 %r, [y]; st.global.u32 [x], %r; call mid; ret; }";
     assert_eq!(log_of(&[variables]), undefined(&[("mid", a), ("x", a), ("y", a)]));
-    // What is defined twice comes first, and all of that.
-    let twice = ".visible .func g() { ret; }\n.visible .func h() { ret; }\n";
-    let line =
-        |name| format!("error   : Multiple definition of '{name}' in 'b.ptx', first defined in 'a.ptx'");
-    let expected = (false, format!("{}\n{}", line("h"), line("g")));
-    assert_eq!(log_of(&[&format!("{twice}{all}"), twice]), expected);
 }
 
 /// What numba links for `grid.sync()`: the library has machine code only, and the emulator has its functions.

@@ -27,7 +27,8 @@ pub struct Module<'a> {
     pub functions: Vec<Function<'a>>,
     /// `.section` blocks in source order: debug information.
     pub sections: Vec<Section<'a>>,
-    /// Directives outside bodies that this parser does not know and skipped: line, and name without its dot.
+    /// Directives outside bodies that this parser does not know and skipped: line, and name without its dot. Also the banks of constants that
+    /// old versions have: `const[2]`.
     pub unknown: Vec<(u32, &'a str)>,
 }
 

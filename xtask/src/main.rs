@@ -21,6 +21,7 @@ mod gate;
 mod gpu;
 mod imports;
 mod mutants;
+mod mutate_ptx;
 mod package;
 mod peers;
 mod pictures;
@@ -60,6 +61,9 @@ usage: cargo xtask <chore>
   mutants [--in PATH] [--shard K/N]
                       change the code in many small ways, one at a time, and fail where the tests notice too few; --in: only
                       in the files whose path begins so; --shard: only every Nth change, from the Kth on (K from 0)
+  mutate-ptx [COUNT [SEED]]
+                      change PTX files in one place each until ptxas (from pip) refuses COUNT of them (2000), and compare with what the
+                      emulator refuses; with the files of `corpus` where they are there
   peers [--gpu] [ROW...]
                       what launches and what stands around them cost in this crate, by hand, and in other crates, in one run on the
                       emulator; --gpu: on the driver of this machine
@@ -95,6 +99,9 @@ fn main() -> ExitCode {
         ["pictures"] => pictures::make(),
         ["mutants", options @ ..] => mutants::run(options),
         ["random", arguments @ ..] => random::run_seeds(arguments),
+        ["mutate-ptx"] => mutate_ptx::compare("2000", "1"),
+        ["mutate-ptx", mutants] => mutate_ptx::compare(mutants, "1"),
+        ["mutate-ptx", mutants, seed] => mutate_ptx::compare(mutants, seed),
         ["since"] => since::write(),
         ["busy"] => flakes::busy(),
         ["gate", steps @ ..] => gate::gate(steps),

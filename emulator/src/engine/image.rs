@@ -57,6 +57,8 @@ pub(super) struct FunctionEntry {
     pub(super) kind: FunctionKind,
     pub(super) span: Range<usize>,
     pub(super) line: u32,
+    /// Where its name stands first: here, or where it is declared before.
+    pub(super) declaration: usize,
 }
 
 /// A variable in device memory.
@@ -80,6 +82,8 @@ pub(super) struct SharedVariable {
     pub(super) dynamic: bool,
     /// See [`element_bytes`].
     pub(super) element: u32,
+    /// See [`declaration`]: it is placed behind those that stand before it.
+    pub(super) declaration: usize,
 }
 
 /// Identifies a declaration in an image: the position of its name in [`Image::text`], from which it was parsed. One line may declare a
@@ -103,6 +107,7 @@ impl SharedVariable {
             align: variable.align() as u32,
             dynamic,
             element: element_bytes(variable),
+            declaration: declaration(variable),
         }
     }
 }

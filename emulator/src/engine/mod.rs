@@ -50,4 +50,3 @@ pub use launch::{Asked, Child, GraphLauncher, Launch, Launcher, Printer, Questio
 pub(crate) use load::is_version;
 pub use program::{Countable, Program};
 pub use table::{InstructionForm, instruction_forms};
-pub(crate) use valid::LINKED;

@@ -53,7 +53,21 @@ impl Program {
         memory: &Arc<Memory>,
         symbols: &[(String, u64)],
     ) -> Result<Program, LoadFailure> {
-        let image = Arc::new(load::load(text, memory, symbols)?);
+        Program::of(load::load(text, memory, symbols, false)?, memory)
+    }
+
+    /// The same for what the linker has put together: it has compared the declarations of its parts, and accepts more than a module may differ
+    /// in; and definitions may stand behind what uses them.
+    pub(crate) fn load_linked(
+        text: &str,
+        memory: &Arc<Memory>,
+        symbols: &[(String, u64)],
+    ) -> Result<Program, LoadFailure> {
+        Program::of(load::load(text, memory, symbols, true)?, memory)
+    }
+
+    fn of(image: Image, memory: &Arc<Memory>) -> Result<Program, LoadFailure> {
+        let image = Arc::new(image);
         let program = Program { image, memory: Arc::clone(memory), kernels: Mutex::default() };
         if let Some(profiler) = memory.profiler().filter(|profiler| profiler.covers()) {
             program.declare(profiler);

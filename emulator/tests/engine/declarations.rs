@@ -104,7 +104,16 @@ const WRONG: &[(&str, &str)] = &[
     (".entry k() .reqnctapercluster 2 .maxclusterrank 2 { ret; }", "do not go together"),
     (".entry k() .reqntid 32 .blocksareclusters { ret; }", "needs .reqntid and .reqnctapercluster"),
     (".entry k() { ret; } .func f() { call k; ret; }", "the kernel `k` cannot be called"),
+    (".const[1] .u32 x[4];", "`.const[1]`: constant banks are gone since .version 2.2"),
+    (".tex .u64 x;", "`x`: .tex is gone since .version 1.5"),
     // Initial values.
+    (".func f() { .global .u64 x = y; .global .u32 y; ret; }", "`y` is not declared before it"),
+    (".func f() { .global .u64 x = x; ret; }", "`x` is not declared before it"),
+    (".func f() { { .global .u32 y; } .global .u64 x = y; ret; }", "`y` is not declared before it"),
+    (".func f() { .shared .u32 y; .global .u64 x = y; ret; }", "`y` is not in .global or .const"),
+    (".func f(.param .u32 y) { .global .u64 x = y; ret; }", "`y` is not in .global or .const"),
+    (".func f() { .reg .u64 y; .global .u64 x = y; ret; }", "`y` is not declared before it"),
+    (".func f() { .global .u64 x = g; ret; } .func g() { ret; }", "`g` is not declared before it"),
     (".global .u64 x = y; .global .u32 y;", "`y` is not declared before it"),
     (".global .u64 x[2] = {0, generic(y)}; .global .u32 y;", "`y` is not declared before it"),
     (".global .u64 x = x;", "`x` is not declared before it"),
@@ -170,6 +179,8 @@ fn what_it_takes_is_taken() {
         ".func f(.reg .pred a, .reg .v2 .u32 b) { .param .u32 x[2][2]; .reg .u32 y<0>; ret; }",
         ".func f() .noreturn .abi_preserve 3 { trap; }",
         ".func f(.param .u32 a); .func f(.param .u32 b) { ret; }",
+        ".func f() { .global .u32 y; .global .u64 x[2] = {y, generic(y)+4}; { .const .u64 z = y; } ret; }",
+        ".func f() { .global .u64 x = f; ret; } .func g() { .const .u32 c = 1; .global .u64 x = generic(c); ret; }",
         ".visible .entry k() .reqntid 32 .reqnctapercluster 2 .blocksareclusters { ret; }",
     ] {
         assert_eq!(load(&format!("{HEADER}\n{text}\n")), Ok(()), "{text}");
@@ -199,6 +210,47 @@ fn initial_values() {
     assert_eq!(bytes(".global .f64 x = 0f3fc00000;", 8), 0x3fc0_0000u64.to_le_bytes(), "its lower bits");
     assert_eq!(bytes(".global .b128 x = -1;", 16), u128::from(u64::MAX).to_le_bytes());
     assert_eq!(bytes(".global .s64 x = (~7) / 2;", 8), 0x7fff_ffff_ffff_fffcu64.to_le_bytes());
+}
+
+/// The last one means the neighbour of its own block.
+#[test]
+fn initial_values_of_a_function_name_their_neighbours() {
+    let text = snippet_with(
+        ".global .u32 y = 1; .func (.reg .u64 at) f() { .global .u32 y = 2; .global .u64 x[2] = {0, generic(y)}; mov.u64 at, x; ret; }",
+        ".global .u32 y = 3; .global .u64 x = y; .reg .u32 %sum;\n\
+         ld.global.u64 %rd1, [x]; ld.u32 %sum, [%rd1]; call (%rd2), f; ld.u64 %rd1, [%rd2+8]; ld.u32 %r1, [%rd1]; mad.lo.u32 %sum, %r1, 10, %sum;\n\
+         { .global .u32 y = 4; .const .u64 x = y; ld.const.u64 %rd1, [x]; ld.u32 %r1, [%rd1]; mad.lo.u32 %sum, %r1, 100, %sum; }\n\
+         st.global.u32 [%out], %sum;",
+    );
+    assert_eq!(outputs::<u32>(&text, 1, 1), [423]);
+}
+
+/// Those that the kernel names come first, then the module's that are used, then those of other functions, and at last those that no function
+/// names, each in the order of the text: the addresses that ptxas 13.0 gives.
+#[test]
+fn shared_variables_lie_in_the_order_of_their_declarations() {
+    let text = snippet_with(
+        ".global .u32 to[16]; .shared .u8 c; .shared .u64 b; .shared .u32 no; .shared .u32 a; .func g(); \
+         .func h() { .shared .b8 u[8]; ret; } .func f() { .shared .u32 w; .reg .u32 r; mov.u32 r, w; st.global.u32 [to+20], r; call h; ret; } \
+         .func g() { .shared .align 4 .b8 v[16]; .reg .u32 r; mov.u32 r, v; st.global.u32 [to+24], r; ret; }",
+        ".shared .u16 x; .shared .u32 y; { .shared .u8 z; mov.u32 %r1, z; st.global.u32 [to], %r1; }\n\
+         mov.u32 %r1, a; st.global.u32 [to+4], %r1; mov.u32 %r1, b; st.global.u32 [to+8], %r1; mov.u32 %r1, c; st.global.u32 [to+12], %r1;\n\
+         mov.u32 %r1, y; st.global.u32 [to+16], %r1; call f; call g;\n\
+         mov.u32 %r2, 0; L: cvt.u64.u32 %rd2, %r2; mov.u64 %rd1, to; add.u64 %rd1, %rd1, %rd2; add.u64 %rd2, %rd2, %out;\n\
+         ld.global.u32 %r1, [%rd1]; st.global.u32 [%rd2], %r1; add.u32 %r2, %r2, 4; setp.lt.u32 %p1, %r2, 28; @%p1 bra L;",
+    );
+    let [z, a, b, c, y, w, v] = outputs::<u32>(&text, 1, 7).try_into().unwrap();
+    assert_eq!([y, z, c, b, a, v, w].map(|address| address - y), [0, 4, 5, 8, 16, 20, 36]);
+    assert_eq!(Device::new(&text).kernel("k").static_shared, 50);
+}
+
+/// What ptxas 13.0 makes of it: an addition before the instruction.
+#[test]
+fn a_number_behind_a_register_is_added() {
+    let body = "mov.u32 %r1, 40; mov.u16 %h1, 65535;\n\
+        sub.u32 %r1, %r1, %t+-2; st.global.u32 [%out], %r1+1; cvt.u32.u16 %r1, %h1+3; st.global.u32 [%out+4], %r1;\n\
+        setp.eq.u32 %p1, %t, %t+1; selp.b32 %r1, %t+7, %t+9, %p1; st.global.u32 [%out+8], %r1;";
+    assert_eq!(outputs::<u32>(&snippet_with("", body), 1, 3), [43, 2, 9]);
 }
 
 /// A float of 32 bits where one of 64 stands.

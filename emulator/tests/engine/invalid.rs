@@ -1,4 +1,5 @@
-//! PTX that does not assemble is refused when it is loaded, with line and reason. `against_ptxas.rs` asks ptxas about thousands more.
+//! PTX that does not assemble is refused when it is loaded, with line and reason. `mutate_ptx.rs` and `against_ptxas.rs` ask ptxas about
+//! thousands more.
 
 use cuda_emulator::engine::{LoadFailure, LoadFailureKind, Program};
 use cuda_emulator::memory::Memory;
@@ -87,6 +88,108 @@ const WRONG: &[(&str, &str)] = &[
     ("vadd.u32.u32.u32.add %u1, %u2, %u3;", "4 operands expected, 3 found"),
     ("vadd.u32.u32.u32 %u1, %f2, %u3;", "`%f2` is .f32, and a register of 32 bits is expected"),
     ("bar.red.popc.u32 %u1, 1, %p1, %p2;", "`%p1` is .pred, and .u32 is expected"),
+    // Parts of a name stand first.
+    ("cvta.global.to.u64 %l1, %l2;", "there is no such combination"),
+    ("mul.u32.lo %u1, %u2, %u3;", "there is no such combination"),
+    ("mad.cc.lo.u32 %u1, %u2, %u3, %u1;", "there is no such combination"),
+    ("bar.sync.cta 0;", "there is no such combination"),
+    ("barrier.arrive.cluster;", "there is no such combination"),
+    ("shf.clamp.l.b32 %b1, %b2, %b3, %b1;", "there is no such combination"),
+    ("fence.async.proxy;", "there is no such combination"),
+    ("suld.1d.b.b32.trap {%b1}, [%l1, {%b2}];", "there is no such combination"),
+    // A number behind a register.
+    ("add.u32 %u1+4, %u2, %u3;", "a register of type .u32 is expected"),
+    ("add.u32 %u1, %u2, %f3+4;", "`%f3` is .f32, and .u32 is expected"),
+    ("add.f32 %f1, %f2, %f3+4;", "nothing is added to `%f3`, which is .f32"),
+    ("mov.b32 %b1, %f1+4;", "`%f1` is .f32, and .b32 is expected"),
+    ("add.f32 %f1, %f2, g+4;", "the address of `g` is not .f32"),
+    ("add.u64 %l1, %l2, g;", "`g` found where a value of type .u64 is expected"),
+    ("add.u64 %l1, %l2, f+4;", "nothing is added to the address of the function `f`"),
+    ("st.global.v2.u32 [g], {%u1+4, %u2};", "within a vector or a list"),
+    ("call (q), f, (%b1+4);", "within a vector or a list"),
+    // Vectors of matrices.
+    (
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f1}, {%b1,%b1,%b1,%b1}, {%b1,%b1}, {%f1,%f2,%f3};",
+        "operand 4: 4 registers expected, 3 found",
+    ),
+    (
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f1}, {%b1,%b1,%b1,%b1}, %b1, {%f1,%f2,%f3,%f1};",
+        "operand 3: a vector of 2 registers is expected",
+    ),
+    (
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f1}, {%b1,%b1,%b1,%b1}, {%f1,%f1}, {%f1,%f2,%f3,%f1};",
+        "operand 3: registers of type .f32 are not expected",
+    ),
+    (
+        "mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%f1,%i1,%b3,%b1}, {%b1,%b1}, {%b1}, {%b1,%b1,%b1,%b1};",
+        "operand 1: registers of different types",
+    ),
+    (
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f1}, {%b1,%b1,%b1,%b1}, {%b1,%b1}, {%f1,%f2,%f3,%f1}, {%b1};",
+        "4 operands expected, 5 found",
+    ),
+    (
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f16 {%f1,%f2,%f3,%f1}, {%b1,%b1,%b1,%b1}, {%b1,%b1}, {%b1,%b1};",
+        "C and D of this shape have the same type",
+    ),
+    (
+        "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%d1,%d2}, {%f1}, {%d1}, {%d1,%d2};",
+        "operand 2: registers of 64 bits are expected",
+    ),
+    (
+        "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f1}, {%b1,%b1}, {%b1,%b1}, {%f1,%f2,%f3,%f1}, %b1, %b2;",
+        "operand 6: one of [0, 1, 2, 3] is expected",
+    ),
+    (
+        "wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%b1,%b1,%b1,%b1}, [s], 16;",
+        "operand 1: 8 registers expected, 4 found",
+    ),
+    (
+        "wmma.load.c.sync.aligned.row.m16n16k16.shared.f16 {%b1,%b1,%b1,%b1}, [s], %l1;",
+        "operand 3: `%l1` is .b64, and .u32 is expected",
+    ),
+    (
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1,%f2,%f3}, %l1, %l2, %p1, 1, 1, 0, 0;",
+        "operand 1: 4 registers expected, 3 found",
+    ),
+    (
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1,%f2,%f3,%f1}, %l1, %l2, %p1, 1, 1, 0;",
+        "8 operands expected, 7 found",
+    ),
+    (
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1,%f2,%f3,%f1}, %l1, %l2, %p1, 2, 1, 0, 0;",
+        "operand 5: one of [-1, 1] is expected",
+    ),
+    (
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1,%f2,%f3,%f1}, %l1, %b2, %p1, 1, 1, 0, 0;",
+        "operand 3: `%b2` is .b32, and .u64 is expected",
+    ),
+    ("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%b1}, [s];", "operand 1: 2 registers expected, 1 found"),
+    ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 %b1, [s];", "operand 1: a vector of 1 registers is expected"),
+    ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%b1};", "2 operands expected, 1 found"),
+    ("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%f1], {%b1};", "an address in brackets is expected"),
+    ("movmatrix.sync.aligned.m8n8.trans.b16 %h1, %b1;", "operand 1: a register of 32 bits is expected"),
+    // Vectors of textures.
+    ("tex.2d.v4.f32.f32 {%f1,%f2,%f3}, [%l1, {%f1,%f2}];", "operand 1: 4 elements expected, 3 found"),
+    ("tex.2d.v4.f32.f32 %f1, [%l1, {%f1,%f2}];", "operand 1: a vector of 4 elements is expected"),
+    ("tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f1}, [%l1, {%f1}];", "1 elements found where 2 are expected"),
+    ("tex.3d.v4.f32.f32 {%f1,%f2,%f3,%f1}, [%l1, {%f1,%f2,%f3}];", "3 elements found where 4 are expected"),
+    ("tex.a1d.v4.f32.f32 {%f1,%f2,%f3,%f1}, [%l1, {%f1,%f2}];", "a coordinate is .f32"),
+    ("tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f1}, [%b1, {%f1,%f2}];", "an object is in a register of 64 bits"),
+    ("tex.2d.v4.u32.f32 {%f1,%f2,%f3,%f1}, [%l1, {%f1,%f2}];", "`%f1` is .f32, and .u32 is expected"),
+    ("tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f1}|%b1, [%l1, {%f1,%f2}];", "a predicate is expected"),
+    ("tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f1}, [%l1, {%f1,%f2}], {%b1};", "operand 3: 1 elements found"),
+    ("tex.grad.1d.v4.f32.f32 {%f1,%f2,%f3,%f1}, [%l1, {%f1}], %f1, %f2;", "operand 3: a vector is expected"),
+    ("suld.b.2d.v2.b32.trap {%b1,%b2}, [%l1, {%b1}];", "operand 2: 1 elements found where 2 are expected"),
+    ("suld.b.1d.b64.trap {%b1}, [%l1, {%b1}];", "operand 1: a texel is .b32"),
+    ("suld.b.1d.b32.trap %b1, [%l1, {%f1}];", "operand 2: a coordinate is .f32"),
+    ("sust.b.1d.v2.b32.trap [%l1, {%b1}], {%b1};", "operand 2: 2 elements expected, 1 found"),
+    ("cp.async.wait_group 0, 0;", "1 operands expected, 2 found"),
+    ("cp.async.cg.shared.global [s], %l1, 16;", "an address in brackets is expected"),
+    ("alloca.u64 %l1, %l2, 1.5;", "a number is expected"),
+    ("mov.f16x2 %y1, %y2;", "there is no such combination"),
+    ("{ .reg .v4 .u32 %v; mov.v4.u32 {1, 2, 3, 4}, %v; }", "the number 1 found where a register"),
+    ("{ .reg .v2 .f64 %v; mov.v2.f64 %v, {1, 2}; }", "the number 1 found where a value of type .f64"),
     ("bfe.u32 %u1, %u2, 300, 1;", "300 is not between 0 and 255"),
     // Calls.
     ("call (q), f, (q, q);", "`f` takes 1 parameters, 2 found"),
@@ -347,6 +450,18 @@ fn nothing_else_is_refused() {
         "multimem.ld_reduce.acquire.sys.global.add.acc::f32.v4.f16x2 {%y1, %y2, %y3, %y1}, [%l1]; multimem.st.release.gpu.f64 [%l1], %d1;",
         "multimem.ld_reduce.weak.xor.b64 %l1, [%l2]; multimem.red.relaxed.cluster.min.s64 [%l1], %l2; multimem.red.add.v2.f32 [%l1], {%f1, %f2};",
         "ld.weak.global.L1::evict_last.L2::cache_hint.L2::128B.u32 %u1, [g], %l1; add.u32 %u1, %u1, WARP_SZ;",
+        "add.u32 %u1, %u2+4, %u3; and.b32 %b1, %b2, %b3+-4; add.u64 %l1, %l2, g+8; setp.eq.u32 %p1, %u1, %u2+4; add.u32 %u1, %u2, %l1+4;",
+        "st.global.u32 [g], %u1+4; selp.b32 %b1, %b2+4, %b3, %p1; shl.b32 %b1, %b2, %u3+4; mad.lo.u32 %u1, %u2, c+4, %u3;",
+        "mul.ftz.rn.f32 %f1, %f2, %f3; cvta.to.u64.global %l1, %l2; barrier.aligned.sync 0; setp.u32.eq %p1, %u1, %u2; bar.cta.sync 0;",
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%b2,%f3,_}, {%y1,%y1,%b1,1}, {%b1,%b1}, {0f00000000,%f2,%f3,%f1};",
+        "mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%u1,%i1,%b3,%b1}, {%f1,%f1}, {%i1}, {%b1,%b1,%u1,%i1};",
+        "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%l1,%d2}, {%l1}, {%d1}, {%d1,%d2};",
+        "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f16 {%f1,%f2,%f3,%f1,%f1,%f1,%f1,%f1}, {%b1,%b1}, {%b1,%b1}, {%b1,%b1,%b1,%b1};",
+        "wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%f1,%b1,%b1,%b1,%b1,%b1,%b1,%b1}, [s], %u1;",
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%b1,%f2,%f3,%f1}, {%u1,%b1,%b1,%b1}, %l2, !%p1, 1, -1, 0;",
+        "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%b1, _}, [s]; stmatrix.sync.aligned.m8n8.x1.shared.b16 [s], {%f1};",
+        "tex.2d.v4.f32.f32 {%f1,%b2,_,%f1}|%p1, [%l1, {%f1,%f2,%f3,%f1}]; tex.1d.v4.u32.s32 {%u1,%u2,%u3,%u1}, [%l1, %b1];",
+        "tex.a2d.v4.f32.f32 {%f1,%f2,%f3,%f1}, [%l1, %l2, {%b1,%f2,%f3,0f00000000}], {%b1,%b2}; suld.b.1d.b8.trap {%h1}, [%l1, {%b1}];",
     ] {
         load(&module("", body)).unwrap_or_else(|failure| panic!("{body}: {failure}"));
     }

@@ -99,10 +99,12 @@ impl<'a> Cursor<'a> {
             }
         }
         let Some(space) = self.space() else { return Err(self.expected("a state space")) };
+        let (start, line) = (self.token.start, self.token.line);
         self.advance()?;
-        // `.const[2]`: banks were dropped from the ISA long ago.
+        // `.const[2]`: the ISA has had no banks since version 2.2.
         if space == Space::Const && self.at(b'[') {
             self.skip_group()?;
+            self.unknown.push((line, self.lexer.slice(start + 1, self.end)));
         }
         let (mut ty, mut vector, mut ptr) = (None, 1, None);
         while let Some(name) = self.directive() {

@@ -1,5 +1,6 @@
-//! What the parts of a link say of a name that several of them have: the prototype of a function, the size and the space of a variable. A
-//! driver's linker refuses those that differ (H200, driver 580, which this follows): when a part is added, and all that comes after it.
+//! What the parts of a link say of a name that several of them have: the prototype of a function, the size and the space of a variable, and
+//! whether they define it. A driver's linker refuses what differs and what is defined twice (H200, driver 580, which this follows): when a
+//! part is added, and all that comes after it.
 
 use cuda_driver_sys::CUresult;
 use cuda_ptx::{Function, FunctionKind, Linkage, Module, Space, Type, Variable};
@@ -13,7 +14,30 @@ pub(super) const MISMATCH: CUresult = CUresult::CUDA_ERROR_INVALID_SOURCE;
 
 /// The names that parts share with others.
 #[derive(Default)]
-pub(super) struct Names(BTreeMap<String, Known>);
+pub(super) struct Names {
+    known: BTreeMap<String, Known>,
+    definitions: Definitions,
+}
+
+/// The part that was the first to define a name, and whether one has done so for good: neither weakly nor as common.
+#[derive(Default)]
+struct Definitions(BTreeMap<String, (String, bool)>);
+
+impl Definitions {
+    /// A line of the log if that name has a definition for good already, and this is another one.
+    fn meet(&mut self, name: &str, linkage: Linkage, part: &str) -> Option<String> {
+        let strong = !matches!(linkage, Linkage::Weak | Linkage::Common);
+        let Some((first, is_strong)) = self.0.get_mut(name) else {
+            self.0.insert(name.to_owned(), (part.to_owned(), strong));
+            return None;
+        };
+        let twice = strong && *is_strong;
+        *is_strong |= strong;
+        twice.then(|| {
+            format!("error   : Multiple definition of '{name}' in '{part}', first defined in '{first}'")
+        })
+    }
+}
 
 /// What is known of a name.
 struct Known {
@@ -52,7 +76,11 @@ impl Names {
     pub(super) fn add(&mut self, part: &Part) -> Result<(), String> {
         // What cannot be parsed was refused before.
         let Ok(module) = cuda_ptx::parse(&part.text) else { return Ok(()) };
+        // In a driver's order: functions from the last to the first, variables, prototypes.
         let mut lines = Vec::new();
+        for function in module.functions.iter().rev().filter(|function| is_defined(function)) {
+            lines.extend(self.definitions.meet(function.name, function.linkage, &part.name));
+        }
         for variable in module.variables.iter().filter(|variable| is_shared(variable)) {
             let what = What::Variable {
                 is_const: variable.space == Space::Const,
@@ -61,6 +89,9 @@ impl Names {
             };
             let is_defined = variable.linkage != Linkage::Extern;
             lines.extend(self.meet(variable.name, Known { what, part: part.name.clone(), is_defined }));
+            if is_defined {
+                lines.extend(self.definitions.meet(variable.name, variable.linkage, &part.name));
+            }
         }
         for function in functions(&module, &part.text) {
             let what = What::Function(Prototype::of(function));
@@ -72,8 +103,8 @@ impl Names {
 
     /// A line of the log if they do not agree.
     fn meet(&mut self, name: &str, new: Known) -> Option<String> {
-        let Some(old) = self.0.get_mut(name) else {
-            self.0.insert(name.to_owned(), new);
+        let Some(old) = self.known.get_mut(name) else {
+            self.known.insert(name.to_owned(), new);
             return None;
         };
         let line = differs(name, old, &new);
@@ -121,6 +152,12 @@ fn differs(name: &str, old: &Known, new: &Known) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Whether it is a kernel, or a function that other parts see, with a body.
+fn is_defined(function: &Function<'_>) -> bool {
+    let is_shown = function.linkage != Linkage::Internal || function.kind == FunctionKind::Entry;
+    function.body.is_some() && is_shown
 }
 
 fn is_shared(variable: &Variable<'_>) -> bool {

@@ -11,6 +11,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use super::log::Refusal;
+use super::seal;
 use super::shape;
 use crate::driver::entry::{Buffer, FromC, INVALID_VALUE, In, Out, Outcome, Text};
 use crate::driver::handles::to_c;
@@ -196,12 +197,12 @@ impl<'call> Options<'call> {
 impl Registers {
     /// The text in which the limit stands as each kernel's `.maxnreg`, on the lines that are there.
     pub(super) fn limit<'a>(self, text: Cow<'a, str>) -> Cow<'a, str> {
-        match text {
+        seal::kept(text, |text| match text {
             Cow::Borrowed(text) => cuda_ptx::limit_registers(text, self.most, self.overrides),
             Cow::Owned(text) => {
                 cuda_ptx::limit_registers(&text, self.most, self.overrides).into_owned().into()
             }
-        }
+        })
     }
 }
 

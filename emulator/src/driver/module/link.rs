@@ -13,7 +13,7 @@ use super::jit::{KeptOptions, Options, RawOptions, RawValues};
 use super::log::Refusal;
 use super::merge::{Part, UNLINKABLE, merge};
 use super::reached::keep_reached;
-use super::{archive, image, shape};
+use super::{archive, image, seal, shape};
 use crate::driver::entry::{INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED, Out, Outcome, Text, entries};
 use crate::driver::handles::{Handles, to_c};
 use crate::driver::slot::{PerSlot, per_slot};
@@ -35,7 +35,7 @@ pub(in crate::driver) struct Link {
     parts: Mutex<Vec<Part>>,
     /// The names in all parts but those of libraries, of which some are not linked.
     names: Mutex<Names>,
-    /// The log of names that do not agree, with which the link has failed.
+    /// The log of names that do not agree or are defined twice, with which the link has failed.
     failed: OnceLock<String>,
     /// What came out, until the link is destroyed.
     image: OnceLock<Box<[u8]>>,
@@ -119,7 +119,7 @@ impl Link {
         }
     }
 
-    /// Whether names have not agreed: then a driver's linker does nothing more.
+    /// Whether names have not agreed, or one is defined twice: then a driver's linker does nothing more.
     fn check_failed(&self) -> Result<(), Refusal> {
         match self.failed.get() {
             Some(log) => Err(Refusal::new(MISMATCH, log.clone())),
@@ -127,7 +127,7 @@ impl Link {
         }
     }
 
-    /// Compares what parts say of their names with what others do.
+    /// Compares what parts say of their names, and which they define, with what others do.
     fn compare(&self, parts: &[Part]) -> Result<(), Refusal> {
         self.check_failed()?;
         let mut names = lock(&self.names);
@@ -182,6 +182,7 @@ impl Link {
         keep_reached(&mut parts).map_err(|log| Refusal::new(UNLINKABLE, log))?;
         let text = merge(&parts)?;
         self.options.check_target(&text)?;
+        let text = seal::sealed(&text);
         loads(&text).map_err(|(_, refusal)| refusal)?;
         Ok(self.options.registers().limit(text.into()).into_owned())
     }
@@ -214,7 +215,12 @@ fn check(text: &str) -> Result<(), Refusal> {
 /// Loads a text into memory of no device.
 fn loads(text: &str) -> Result<Program, (LoadFailureKind, Refusal)> {
     let memory = Arc::new(Memory::new(u64::MAX >> 1));
-    Program::load(text, &memory).map_err(|failure| (failure.kind, Refusal::of(&failure, text)))
+    let program = if seal::is_sealed(text) {
+        Program::load_linked(text, &memory, &[])
+    } else {
+        Program::load(text, &memory)
+    };
+    program.map_err(|failure| (failure.kind, Refusal::of(&failure, text)))
 }
 
 fn complete(call: &Call, state: CUlinkState, image: Out<*mut c_void>, size: Out<usize>) -> Outcome {

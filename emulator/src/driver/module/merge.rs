@@ -10,7 +10,6 @@ use std::ops::Range;
 
 use super::log::Refusal;
 use super::scan::{Kind, Token, tokens};
-use crate::engine::LINKED;
 
 /// One input of a link.
 #[derive(Clone)]
@@ -59,7 +58,7 @@ fn header(modules: &[Module<'_>]) -> String {
     let (major, minor) = modules.iter().map(|module| module.version).max().unwrap_or((7, 0));
     let targets = modules.iter().filter_map(Module::arch);
     let target = targets.max_by_key(|arch| (arch.sm, arch.suffix)).unwrap_or(Arch { sm: 50, suffix: None });
-    format!(".version {major}.{minor} .target {target} .address_size 64 {LINKED}\n")
+    format!(".version {major}.{minor} .target {target} .address_size 64\n")
 }
 
 /// Which definition of each name stays; for each part, what is cut out of its text.

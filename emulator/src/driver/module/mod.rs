@@ -11,6 +11,7 @@ mod log;
 mod merge;
 mod reached;
 mod scan;
+mod seal;
 mod shape;
 
 use cuda_driver_sys::*;
@@ -84,8 +85,12 @@ impl Module {
         symbols: &[(String, u64)],
     ) -> Result<Arc<Module>, log::Refusal> {
         let outline = shape::outline(text)?;
-        let program =
-            Program::load_with(text, memory, symbols).map_err(|failure| log::Refusal::of(&failure, text))?;
+        let program = if seal::is_sealed(text) {
+            Program::load_linked(text, memory, symbols)
+        } else {
+            Program::load_with(text, memory, symbols)
+        };
+        let program = program.map_err(|failure| log::Refusal::of(&failure, text))?;
         let handle = MODULES.reserve();
         let variables = outline.variables.iter().filter_map(|name| program.global(name)).collect();
         let (shapes, functions) = (outline.shapes, HashMap::new());

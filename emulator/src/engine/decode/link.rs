@@ -1,6 +1,6 @@
 //! The functions and shared variables that a kernel reaches, and the addresses of the latter.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use cuda_ptx::{Function, FunctionKind, Instruction, Operand, Space, Statement, Variable};
 
@@ -34,6 +34,16 @@ pub(super) const LARGEST_PARAMETER: u64 = 32_764;
 /// Dynamic shared memory starts at a multiple of this, at least.
 pub(in crate::engine) const DYNAMIC_ALIGN: u32 = 16;
 
+/// A shared variable of a function.
+#[derive(Debug)]
+struct Owned {
+    variable: SharedVariable,
+    /// Where its function is declared.
+    home: usize,
+    /// Whether the function names it.
+    is_used: bool,
+}
+
 /// The layout of a kernel.
 #[derive(Debug, Default)]
 pub(super) struct Link<'a> {
@@ -43,6 +53,9 @@ pub(super) struct Link<'a> {
     shared: HashMap<&'a str, u32>,
     /// Addresses of shared variables of functions, by [`declaration`].
     local_shared: HashMap<usize, u32>,
+    /// Shared variables of module scope that are used, by their declarations: placed in this order.
+    used: BTreeMap<usize, (&'a str, &'a SharedVariable)>,
+    owned: Vec<Owned>,
     /// The first address after the static variables.
     end: u32,
     /// Largest alignment of a dynamic array.
@@ -69,7 +82,10 @@ pub(super) fn link(image: &Image, entry: usize) -> (Link<'_>, Vec<Reached<'_>>) 
             let Some(found) = read(image, index) else { continue };
             link.functions.insert(index, reached.len());
             if let Ok(statements) = &found.body {
+                let before = link.owned.len();
                 link.scan(image, statements, &mut queue, &mut indirect);
+                let home = image.functions.get(index).map_or(0, |function| function.declaration);
+                link.owned.iter_mut().skip(before).for_each(|owned| owned.home = home);
             }
             reached.push(found);
         }
@@ -80,6 +96,7 @@ pub(super) fn link(image: &Image, entry: usize) -> (Link<'_>, Vec<Reached<'_>>) 
         let functions = image.functions.iter().enumerate();
         queue.extend(functions.filter(|(_, f)| f.kind == FunctionKind::Function).map(|(index, _)| index));
     }
+    link.place_all(image, entry);
     link.round_up(image);
     reached.iter_mut().for_each(|reached| reached.give_length(link.largest_param));
     (link, reached)
@@ -101,11 +118,13 @@ impl<'a> Link<'a> {
         queue: &mut Vec<usize>,
         indirect: &mut bool,
     ) {
-        for statement in statements {
+        for (at, statement) in statements.iter().enumerate() {
+            let rest = statements.get(at..).unwrap_or_default();
             match statement {
                 Statement::Block(inner) => self.scan(image, inner, queue, indirect),
                 Statement::Variable(variable) if variable.space == Space::Shared => {
-                    self.place_local(variable)
+                    let is_used = names_it(rest, variable.name);
+                    self.owned.push(Owned { variable: SharedVariable::of(variable), home: 0, is_used });
                 }
                 Statement::Variable(variable) if variable.space == Space::Param => {
                     self.largest_param = self.largest_param.max(variable.size());
@@ -127,7 +146,7 @@ impl<'a> Link<'a> {
                 Operand::Name(name)
                 | Operand::Offset(name, _)
                 | Operand::Indexed(name, _)
-                | Operand::IndexedBy { array: name, .. } => self.place_named(image, name),
+                | Operand::IndexedBy { array: name, .. } => self.note_used(image, name),
                 Operand::Address { base, .. } => self.scan_operands(image, std::slice::from_ref(base)),
                 Operand::AddressList(list) | Operand::Vector(list) | Operand::List(list) => {
                     self.scan_operands(image, list);
@@ -141,19 +160,31 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// Places a shared variable of module scope when it is first met.
-    fn place_named(&mut self, image: &'a Image, name: &str) {
-        if let Some((name, variable)) = image.shared.get_key_value(name)
-            && !self.shared.contains_key(name.as_str())
-        {
-            let address = self.place(variable);
-            self.shared.insert(name, address);
+    fn note_used(&mut self, image: &'a Image, name: &str) {
+        if let Some((name, variable)) = image.shared.get_key_value(name) {
+            self.used.insert(variable.declaration, (name, variable));
         }
     }
 
-    fn place_local(&mut self, variable: &Variable<'a>) {
-        let address = self.place(&SharedVariable::of(variable));
-        self.local_shared.insert(declaration(variable), address);
+    /// Places the shared variables in the order of ptxas: those of the kernel, then of those of the module that are used, then those of other
+    /// functions, and at last those of functions that are not used, each in the order of the text.
+    fn place_all(&mut self, image: &Image, entry: usize) {
+        let kernel = image.functions.get(entry).map_or(0, |function| function.declaration);
+        let mut owned = std::mem::take(&mut self.owned);
+        owned.sort_by_key(|owned| owned.home);
+        let (used, unused): (Vec<_>, Vec<_>) = owned.into_iter().partition(|owned| owned.is_used);
+        let (own, others): (Vec<_>, Vec<_>) = used.into_iter().partition(|owned| owned.home == kernel);
+        own.iter().for_each(|owned| self.place_owned(&owned.variable));
+        for (name, variable) in std::mem::take(&mut self.used).into_values() {
+            let address = self.place(variable);
+            self.shared.insert(name, address);
+        }
+        others.iter().chain(&unused).for_each(|owned| self.place_owned(&owned.variable));
+    }
+
+    fn place_owned(&mut self, variable: &SharedVariable) {
+        let address = self.place(variable);
+        self.local_shared.insert(variable.declaration, address);
     }
 
     /// The address of a variable; 0 means the dynamic array, whose address is determined last.
@@ -210,6 +241,30 @@ impl<'a> Link<'a> {
     /// The start of dynamic shared memory.
     pub(super) fn dynamic_start(&self) -> u32 {
         self.end.next_multiple_of(self.dynamic_align)
+    }
+}
+
+/// Whether an operand has that name.
+fn names_it(statements: &[Statement<'_>], name: &str) -> bool {
+    statements.iter().any(|statement| match statement {
+        Statement::Block(inner) => names_it(inner, name),
+        Statement::Instruction(instruction) => {
+            instruction.operands.iter().any(|operand| is_named(operand, name))
+        }
+        _ => false,
+    })
+}
+
+fn is_named(operand: &Operand<'_>, wanted: &str) -> bool {
+    match operand {
+        Operand::Name(name) | Operand::Offset(name, _) | Operand::Indexed(name, _) => *name == wanted,
+        Operand::IndexedBy { array, .. } => *array == wanted,
+        Operand::Address { base, .. } => is_named(base, wanted),
+        Operand::AddressList(list) | Operand::Vector(list) | Operand::List(list) => {
+            list.iter().any(|operand| is_named(operand, wanted))
+        }
+        Operand::Pair(first, second) => is_named(first, wanted) || is_named(second, wanted),
+        _ => false,
     }
 }
 

@@ -1,6 +1,8 @@
 //! Finds mistakes of a function without decoding it: mnemonics that PTX does not have, and calls of functions that no
 //! image defines.
 
+use std::collections::HashMap;
+
 use cuda_ptx::{Instruction, Module, Operand, Space, Statement, Variable};
 
 use super::{failure, refused};
@@ -9,14 +11,21 @@ use crate::engine::image::{Image, LoadFailure, LoadFailureKind};
 use crate::engine::table;
 use crate::engine::valid::Check;
 
-/// Checks every function that has a body. Returns the variables in them that are in device memory or shared memory.
+/// The variables in functions that are in device memory or shared memory.
+pub(super) struct Nested<'a> {
+    pub(super) variables: Vec<Variable<'a>>,
+    /// By the declaration of one with initial values: the names in them that mean other variables of functions, and their declarations.
+    pub(super) named: HashMap<usize, HashMap<String, usize>>,
+}
+
+/// Checks every function that has a body. Returns the variables in them; `linked`: the linker has compared their declarations.
 pub(super) fn functions<'a>(
     module: &Module<'a>,
-    text: &str,
     image: &Image,
-) -> Result<Vec<Variable<'a>>, LoadFailure> {
+    linked: bool,
+) -> Result<Nested<'a>, LoadFailure> {
     let mut nested = Vec::new();
-    let mut check = Check::new(module, text)?;
+    let mut check = Check::new(module, linked)?;
     for function in &module.functions {
         check.reach(function);
         if function.body.is_none() {
@@ -27,7 +36,7 @@ pub(super) fn functions<'a>(
         check.function(function, &statements)?;
         collect(statements, &mut nested);
     }
-    Ok(nested)
+    Ok(Nested { variables: nested, named: check.named() })
 }
 
 /// The variables in device and in shared memory among these statements.

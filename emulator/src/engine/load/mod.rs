@@ -14,6 +14,7 @@ use super::image::{
 };
 use super::windows;
 use crate::memory::Memory;
+use check::Nested;
 
 /// Newest `.version` this engine reads, as `major * 10 + minor`.
 const NEWEST_VERSION: u32 = 90;
@@ -24,11 +25,13 @@ const NEWEST_TARGET: u32 = 90;
 /// The maximum size of a variable that is initialised through a host buffer.
 const LARGEST_INITIALISED: u64 = 1 << 32;
 
-/// Reads and checks a module, and places and initialises its variables; `symbols` are those defined elsewhere.
+/// Reads and checks a module, and places and initialises its variables; `symbols` are those defined elsewhere, and `linked`
+/// is the text of the linker.
 pub(super) fn load(
     text: &str,
     memory: &Arc<Memory>,
     symbols: &[(String, u64)],
+    linked: bool,
 ) -> Result<Image, LoadFailure> {
     // Declarations are identified by their position in this text.
     let text: Arc<str> = text.trim_end_matches('\0').into();
@@ -45,8 +48,8 @@ pub(super) fn load(
     image.first_function = windows::place_functions(image.functions.len());
     collect_shared(&module, &mut image)?;
     place_elsewhere(&module, symbols, &mut image);
-    let nested = check::functions(&module, &text, &image)?;
-    shared::check(&module, &image, &nested)?;
+    let nested = check::functions(&module, &image, linked)?;
+    shared::check(&module, &image, &nested.variables)?;
     let placed = place(&module, memory, &mut image).and_then(|()| place_nested(&nested, memory, &mut image));
     if let Err(failure) = placed {
         release(&image, memory);
@@ -140,6 +143,10 @@ fn is_option(name: &str) -> bool {
 }
 
 fn collect_functions(module: &Module<'_>, image: &mut Image) -> Result<(), LoadFailure> {
+    let mut first: HashMap<&str, usize> = HashMap::with_capacity(module.functions.len());
+    for function in &module.functions {
+        first.entry(function.name).or_insert(function.name.as_ptr().addr());
+    }
     for function in module.functions.iter().filter(|f| f.body.is_some()) {
         let index = image.functions.len();
         if image.by_name.insert(function.name.to_owned(), index).is_some() {
@@ -150,6 +157,7 @@ fn collect_functions(module: &Module<'_>, image: &mut Image) -> Result<(), LoadF
             kind: function.kind,
             span: function.span.clone(),
             line: function.line,
+            declaration: first.get(function.name).copied().unwrap_or_default(),
         });
     }
     collect_aliases(module, image)?;
@@ -264,22 +272,19 @@ fn place(module: &Module<'_>, memory: &Arc<Memory>, image: &mut Image) -> Result
     // An initial value may be the address of any of them.
     for variable in initialised {
         if let Some(global) = image.globals.get(variable.name) {
-            initialise(variable, global.address, memory, image)?;
+            initialise(variable, global.address, memory, &Symbols { image, nested: None })?;
         }
     }
     Ok(())
 }
 
 /// Places the variables that functions declare: there is one instance of each, shared by all calls of the function.
-fn place_nested(
-    variables: &[Variable<'_>],
-    memory: &Arc<Memory>,
-    image: &mut Image,
-) -> Result<(), LoadFailure> {
-    for variable in variables.iter().filter(|variable| variable.space != Space::Shared) {
+fn place_nested(nested: &Nested<'_>, memory: &Arc<Memory>, image: &mut Image) -> Result<(), LoadFailure> {
+    for variable in nested.variables.iter().filter(|variable| variable.space != Space::Shared) {
         let global = allocated(variable, memory)?;
         image.nested.insert(declaration(variable), global.clone());
-        initialise(variable, global.address, memory, image)?;
+        let symbols = Symbols { image, nested: nested.named.get(&declaration(variable)) };
+        initialise(variable, global.address, memory, &symbols)?;
     }
     Ok(())
 }
@@ -301,7 +306,7 @@ fn initialise(
     variable: &Variable<'_>,
     address: u64,
     memory: &Memory,
-    image: &Image,
+    symbols: &Symbols<'_>,
 ) -> Result<(), LoadFailure> {
     let at = |message: String| failure(LoadFailureKind::Syntax, variable.line, message);
     let Some(init) = &variable.init else {
@@ -311,8 +316,7 @@ fn initialise(
     if variable.size() > LARGEST_INITIALISED {
         return Err(at(format!("initialised variable `{}` is too large", variable.name)));
     }
-    let symbols = Symbols { image };
-    let bytes = initial::bytes(variable, init, &symbols).map_err(|(kind, message)| {
+    let bytes = initial::bytes(variable, init, symbols).map_err(|(kind, message)| {
         failure(kind, variable.line, format!("initialiser of `{}`: {message}", variable.name))
     })?;
     memory.write(address, &bytes).map_err(|error| at(error.to_string()))
@@ -321,16 +325,27 @@ fn initialise(
 /// Addresses of the symbols that initialisers may name.
 pub(super) struct Symbols<'i> {
     image: &'i Image,
+    /// Of a function's variable: the names that mean other variables of functions, each with its declaration.
+    nested: Option<&'i HashMap<String, usize>>,
 }
 
 impl Symbols<'_> {
+    fn neighbour(&self, name: &str) -> Option<&Global> {
+        self.image.nested.get(self.nested?.get(name)?)
+    }
+
     /// Whether a function has that name.
     fn is_function(&self, name: &str) -> bool {
-        !self.image.globals.contains_key(name) && self.image.by_name.contains_key(name)
+        self.neighbour(name).is_none()
+            && !self.image.globals.contains_key(name)
+            && self.image.by_name.contains_key(name)
     }
 
     /// The address of `name`: in its own space, or with `generic` the generic one.
     fn address(&self, name: &str) -> Option<u64> {
+        if let Some(neighbour) = self.neighbour(name) {
+            return Some(neighbour.address);
+        }
         let global = self.image.globals.get(name).map(|global| global.address);
         global.or_else(|| self.image.function(name).map(|(_, address)| address))
     }

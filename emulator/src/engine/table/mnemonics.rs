@@ -140,5 +140,5 @@ const MNEMONICS: &[&str] = &[
 
 /// Whether PTX has an instruction of that mnemonic.
 pub(in super::super) fn is_mnemonic(mnemonic: &str) -> bool {
-    MNEMONICS.contains(&mnemonic)
+    MNEMONICS.binary_search(&mnemonic).is_ok()
 }

@@ -48,12 +48,6 @@ fn mov(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     builder.expect_operands(2)?;
     let class = class_of(form.ty());
     let (dest, source) = (builder.operand(0)?, builder.operand(1)?);
-    // ptxas takes it, and what it means nobody says.
-    if matches!(source, Text::Offset(..))
-        && matches!(form.ty(), Type::F32 | Type::F64 | Type::F16 | Type::Bf16)
-    {
-        return Err(Refusal::new("a number added to a floating-point register is not supported"));
-    }
     let (to, from) = (builder.elements(dest)?, builder.elements(source)?);
     if to.len() == 1 && from.len() > 1 {
         return pack(builder, form.ty());

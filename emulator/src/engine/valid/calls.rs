@@ -146,7 +146,7 @@ pub(super) fn check<'a, 's>(
                 _ => return Err(format!("`{callee}` is not a register of 64 bits")),
             }
             let label = call.prototype.ok_or_else(|| format!("a prototype is expected for `{callee}`"))?;
-            let Some(NameKind::List(index)) = names.find(label) else {
+            let Some(&NameKind::List(index)) = names.find(label) else {
                 return Err(format!("`{label}` is neither a prototype nor a list of functions"));
             };
             match prototypes.get(index) {
@@ -211,7 +211,7 @@ fn place(formal: &Formal, operand: &Operand<'_>, names: &Names<'_>) -> Result<()
     };
     let wrong = |found: &str| Err(format!("`{name}` is {found}, and the function has {}", describe(formal)));
     match names.find(name) {
-        Some(NameKind::Register { ty, elements }) => {
+        Some(&NameKind::Register { ty, elements }) => {
             match formal.dims.is_empty() && elements == formal.vector && operands::fits(formal.ty, ty, false)
             {
                 true => Ok(()),
@@ -221,13 +221,13 @@ fn place(formal: &Formal, operand: &Operand<'_>, names: &Names<'_>) -> Result<()
         Some(NameKind::Param { of_function: true, .. }) => {
             Err(format!("the parameter `{name}` of the function itself cannot be passed on: copy it"))
         }
-        Some(NameKind::Param { ty, array: None, .. }) => {
+        Some(&NameKind::Param { ty, array: None, .. }) => {
             match formal.dims.is_empty() && formal.vector == 1 && operands::fits(formal.ty, ty, false) {
                 true => Ok(()),
                 false => wrong(&ty.to_string()),
             }
         }
-        Some(NameKind::Param { ty, array: Some((bytes, align)), .. }) => {
+        Some(&NameKind::Param { ty, array: Some((bytes, align)), .. }) => {
             let same = !formal.dims.is_empty() && formal.bytes().is_none_or(|formal| formal == bytes);
             match same && align == formal.align {
                 true => Ok(()),

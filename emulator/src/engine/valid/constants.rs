@@ -15,8 +15,8 @@ pub(super) fn check(name: &str, operands: &[Operand<'_>]) -> Result<(), String> 
     match mnemonic {
         "bfe" => return fields(operands.get(2..)),
         "bfi" => return fields(operands.get(3..)),
-        "applypriority" | "bar" | "barrier" | "cp" | "createpolicy" | "discard" | "elect" | "fence"
-        | "lop3" | "mbarrier" | "membar" | "pmevent" | "setmaxnreg" => {}
+        "alloca" | "applypriority" | "bar" | "barrier" | "cp" | "createpolicy" | "discard" | "elect"
+        | "fence" | "lop3" | "mbarrier" | "membar" | "pmevent" | "setmaxnreg" => {}
         _ => return Ok(()),
     }
     let parts: Vec<&str> = name.split('.').collect();
@@ -30,7 +30,9 @@ pub(super) fn check(name: &str, operands: &[Operand<'_>]) -> Result<(), String> 
         },
         "pmevent" => within(number(at(0))?, if has("mask") { 0..=0xffff } else { 0..=15 }),
         "cp" if has("ca") || has("cg") => copied(has("cg"), operands),
-        "cp" if has("wait_group") => number(at(0)).map(drop),
+        "cp" if has("wait_group") => number(at(0)).and_then(|_| no_more(operands, 1)),
+        "cp" if has("commit_group") || has("wait_all") => no_more(operands, 0),
+        "alloca" => at(2).map_or(Ok(()), |align| number(Some(align)).map(drop)),
         "discard" | "applypriority" => one_of(number(at(1))?, &[128]),
         "setmaxnreg" => registers(number(at(0))?),
         "lop3" => number(at(4)).map(drop),
@@ -61,6 +63,12 @@ fn barrier(reduces: bool, operands: &[Operand<'_>]) -> Result<(), String> {
 /// The bytes that `cp.async` copies, and how many of them it reads.
 fn copied(past_l1: bool, operands: &[Operand<'_>]) -> Result<(), String> {
     let bytes = number(operands.get(2))?;
+    let is_address = |operand: &Operand<'_>| {
+        matches!(operand, Operand::Address { .. } | Operand::Indexed(..) | Operand::IndexedBy { .. })
+    };
+    if !operands.iter().take(2).all(is_address) {
+        return Err("an address in brackets is expected".to_owned());
+    }
     one_of(bytes, if past_l1 { &[16] } else { &[4, 8, 16] })?;
     match operands.get(3).and_then(literal) {
         Some(read) => within(read, 0..=bytes),
@@ -100,6 +108,13 @@ fn number(operand: Option<&Operand<'_>>) -> Result<i64, String> {
     match operand {
         Some(operand) => literal(operand).ok_or_else(|| "a number is expected".to_owned()),
         None => Err("a number is missing".to_owned()),
+    }
+}
+
+fn no_more(operands: &[Operand<'_>], count: usize) -> Result<(), String> {
+    match operands.len() {
+        found if found <= count => Ok(()),
+        found => Err(format!("{count} operands expected, {found} found")),
     }
 }
 

@@ -1,23 +1,21 @@
 //! Whether an instruction has a form of the ISA, and the operands that go with it.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 use cuda_ptx::{Instruction, Operand, Space, Type};
+use rustc_hash::FxHashMap;
 
 use super::super::table::{self, Form};
 use super::constants;
 use super::forms::{Role, Row, Slot, Typed, rows};
-use super::modifiers;
+use super::moves::mov;
 use super::names::{NameKind, Names};
-use super::operands::{
-    address, declared, dest, elements_of_arrays, is_float, is_integer, is_special, predicate, register,
-    selected, source, special_fits,
-};
+use super::operands::{address, declared, dest, elements_of_arrays, predicate, selected, source};
+use super::{matrices, modifiers, textures};
 
 /// The forms of the names that were met: a name is looked for once.
 #[derive(Default)]
-pub(super) struct Forms<'a>(HashMap<&'a str, Known<'a>>);
+pub(super) struct Forms<'a>(FxHashMap<&'a str, Known<'a>>);
 
 /// What a name of an instruction is.
 enum Known<'a> {
@@ -67,6 +65,9 @@ fn of_table<'a>(name: &'a str, mnemonic: &str) -> Known<'a> {
     }
 }
 
+/// Mnemonics of textures and surfaces with vectors.
+const TEXTURES: &[&str] = &["tex", "tld4", "suld", "sust", "sured"];
+
 /// Mnemonics whose first modifier is a part of the name: it stands first.
 const FIRST: &[&str] = &["mbarrier", "dp2a", "multimem"];
 
@@ -80,6 +81,9 @@ impl<'a> Known<'a> {
         let mnemonic = parts.next().unwrap_or_default();
         if mnemonic == "mov" {
             return moved(parts);
+        }
+        if !modifiers::leads_stand_first(mnemonic, &parts.clone().collect::<Vec<_>>()) {
+            return Known::none();
         }
         let Some(rows) = rows(mnemonic) else { return of_table(name, mnemonic) };
         let mut seen = Vec::new();
@@ -97,8 +101,7 @@ impl<'a> Known<'a> {
         let first = |(_, form): &(&Row, Form<'a>)| parts.first() == Some(&form.first());
         // What an operation of a barrier does more stands behind its name.
         let late = |part: &&str| matches!(*part, "expect_tx" | "noComplete" | "parity");
-        let is_async = |part: &&str| *part == "async";
-        if mnemonic == "mbarrier" && parts.iter().skip(2).any(late) || parts.iter().skip(1).any(is_async) {
+        if mnemonic == "mbarrier" && parts.iter().skip(2).any(late) {
             return Known::none();
         }
         if matching.is_empty() || FIRST.contains(&mnemonic) && !matching.iter().any(first) {
@@ -121,7 +124,12 @@ fn moved<'a>(parts: impl Iterator<Item = &'a str>) -> Known<'a> {
         _ => return Known::none(),
     };
     match Type::from_name(ty) {
-        Some(ty) if ty.size() > 1 && !ty.is_opaque() || ty == Type::Pred => Known::Move(ty, elements),
+        Some(ty)
+            if ty.size() > 1 && !ty.is_opaque() && !matches!(ty, Type::F16x2 | Type::U16x2 | Type::S16x2)
+                || ty == Type::Pred =>
+        {
+            Known::Move(ty, elements)
+        }
         _ => Known::none(),
     }
 }
@@ -156,13 +164,16 @@ impl<'a> Forms<'a> {
             _ => {}
         }
         match self.0.entry(name).or_insert_with(|| Known::new(name)) {
-            Known::Other => Ok(()),
+            Known::Other => matrices::check(name, &instruction.operands, names).map_err(wrong),
             Known::Wrong(message) => Err(wrong(message.clone())),
             Known::Move(ty, elements) => mov(&instruction.operands, names, *ty, *elements).map_err(wrong),
             Known::Rows(rows) => {
                 let mut first = None;
                 for (row, form) in rows.iter() {
                     match matches(row, form, &instruction.operands, names, name) {
+                        Ok(()) if TEXTURES.contains(&mnemonic) => {
+                            return textures::check(name, &instruction.operands, names).map_err(wrong);
+                        }
                         Ok(()) => return Ok(()),
                         // Another number of operands is another row's.
                         Err(message) if first.as_deref().is_none_or(is_count) => first = Some(message),
@@ -308,123 +319,11 @@ fn elements(
         Operand::Vector(list) if list.len() == wanted => list.iter().try_for_each(each),
         Operand::Vector(list) => Err(format!("{wanted} elements expected, {} found", list.len())),
         Operand::Name(name) => match names.find(name) {
-            Some(NameKind::Register { elements, .. }) if elements as usize == wanted => Ok(()),
+            Some(NameKind::Register { elements, .. }) if *elements as usize == wanted => Ok(()),
             _ => Err(format!("`{name}` is not a vector of {wanted} elements")),
         },
         _ => Err(format!("a vector of {wanted} elements is expected")),
     }
-}
-
-/// `mov`: of registers, numbers and addresses, and between a register and its parts.
-fn mov(operands: &[Operand<'_>], names: &Names<'_>, ty: Type, vector: u32) -> Result<(), String> {
-    let [to, from] = operands else {
-        return Err(format!("2 operands expected, {} found", operands.len()));
-    };
-    if vector > 1 {
-        if matches!(to, Operand::Name(name) if names.find(name).is_none()) {
-            return Err("a special register cannot be written to".to_owned());
-        }
-        let whole = |operand: &Operand<'_>| match operand {
-            Operand::Vector(list) => list.len() == vector as usize,
-            Operand::Name(name) => match names.find(name) {
-                Some(NameKind::Register { elements, .. }) => elements == vector,
-                None => is_special(name) && !name.contains('.'),
-                Some(_) => false,
-            },
-            _ => false,
-        };
-        let message = || format!("a vector of {vector} elements is expected on both sides");
-        return (whole(to) && whole(from)).then_some(()).ok_or_else(message);
-    }
-    if ty == Type::Pred {
-        predicate(names, to, Role::PredicateDest)?;
-        return predicate(names, from, Role::Predicate);
-    }
-    match (parts(to), parts(from)) {
-        (Some(list), _) => {
-            if list.iter().all(|part| *part == Operand::Name("_")) {
-                return Err("a register is expected among the parts".to_owned());
-            }
-            if list.iter().any(|part| matches!(part, Operand::Literal(_))) {
-                return Err("a number cannot be written to".to_owned());
-            }
-            packed(list, names, ty)?;
-            source(names, from, ty, false, true)
-        }
-        (None, Some(list)) => {
-            packed(list, names, ty)?;
-            dest(names, to, ty, false)
-        }
-        (None, None) => {
-            dest(names, to, ty, false)?;
-            if let Operand::Name(name) = from
-                && names.find(name).is_none()
-                && !special_fits(name, ty)
-            {
-                return Err(format!("the special register `{name}` is not {ty}"));
-            }
-            match from {
-                Operand::Name(name) if addressable(names, name) => named(names, name, ty, true),
-                Operand::Indexed(name, _) => named(names, name, ty, true),
-                Operand::Offset(name, _) if addressable(names, name) => named(names, name, ty, false),
-                Operand::Offset(name, _) => sum(names, name, ty),
-                Operand::IndexedBy { .. } if !is_float(ty) => Ok(()),
-                _ => source(names, from, ty, false, true),
-            }
-        }
-    }
-}
-
-/// The address of what has that name; `whole` without a number added.
-fn named(names: &Names<'_>, name: &str, ty: Type, whole: bool) -> Result<(), String> {
-    match names.find(name) {
-        Some(NameKind::Function) if !whole => {
-            Err(format!("nothing is added to the address of the function `{name}`"))
-        }
-        Some(NameKind::Function) => Ok(()),
-        _ if is_float(ty) => Err(format!("the address of `{name}` is not {ty}")),
-        // ptxas asks for the whole address, but not of an element and not behind a sum.
-        Some(NameKind::Variable { space: Space::Global, .. }) if whole && ty.size() == 4 => {
-            Err(format!("the address of `{name}` in .global has 64 bits"))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// A register and a number: ptxas compares no sizes here.
-fn sum(names: &Names<'_>, name: &str, ty: Type) -> Result<(), String> {
-    match register(names, &Operand::Name(name)) {
-        Some(found) if found != Type::Pred && (!is_integer(ty) || !is_float(found)) => Ok(()),
-        Some(found) => Err(format!("`{name}` is {found}, and {ty} is expected")),
-        None => Err(format!("`{name}` with an offset found where a value of type {ty} is expected")),
-    }
-}
-
-/// The parts of `{a, b}`; not of `{a}`, which is `a`.
-fn parts<'o, 'a>(operand: &'o Operand<'a>) -> Option<&'o [Operand<'a>]> {
-    match operand {
-        Operand::Vector(list) if list.len() > 1 => Some(list),
-        _ => None,
-    }
-}
-
-/// Whether the parts of a register of type `ty` are as wide as it together.
-fn packed(list: &[Operand<'_>], names: &Names<'_>, ty: Type) -> Result<(), String> {
-    let bits = matches!(ty, Type::B16 | Type::B32 | Type::B64 | Type::B128);
-    let size = ty.size() / list.len().max(1);
-    let fits = |operand: &Operand<'_>| match register(names, operand) {
-        Some(part) => part != Type::Pred && part.size() == size,
-        None => matches!(operand, Operand::Literal(_) | Operand::Name("_")),
-    };
-    if bits && list.iter().all(fits) {
-        return Ok(());
-    }
-    Err(format!("a vector of {} registers is not as wide as {ty}", list.len()))
-}
-
-/// Whether `mov` takes the address of what has that name.
-fn addressable(names: &Names<'_>, name: &str) -> bool {
-    matches!(names.find(name), Some(NameKind::Variable { .. } | NameKind::Param { .. } | NameKind::Function))
 }
 
 /// `brx.idx` has an index of 32 bits and a list of labels.
@@ -438,7 +337,7 @@ fn indexed_branch<'l, 'a: 'l>(
     };
     source(names, index, Type::U32, false, false)?;
     let labels = match names.find(list) {
-        Some(NameKind::List(at)) => lists(at),
+        Some(NameKind::List(at)) => lists(*at),
         _ => None,
     };
     let is_label = |name: &&str| matches!(names.find(name), Some(NameKind::Label));

@@ -3,7 +3,7 @@
 //!
 //! Names, types, numbers of operands, state spaces, labels, guards, limits, and the version and target they need are checked for all
 //! functions, whether or not they are reached. Whether the engine can run the code is not checked here: the forms are those of the ISA.
-//! `tests/engine/invalid.rs` has an example of each rule, and a comparison with ptxas 13.0 over thousands of changed files.
+//! `tests/engine/invalid.rs` has an example of each rule; `tests/mutate_ptx.rs` compares with ptxas 13.0 over thousands of changed files.
 
 mod calls;
 mod constants;
@@ -11,17 +11,20 @@ mod declarations;
 mod duplicates;
 mod forms;
 mod instruction;
+mod matrices;
 mod modifiers;
+mod moves;
 mod names;
 mod operands;
 mod order;
 mod since;
+mod textures;
 
 use std::collections::HashMap;
 
 use cuda_ptx::{Function, FunctionKind, Instruction, Module, Space, Statement, Variable};
 
-use super::image::{LoadFailure, LoadFailureKind};
+use super::image::{LoadFailure, LoadFailureKind, declaration};
 use calls::{Signature, Target};
 use duplicates::{heads, module_variables};
 use instruction::Forms;
@@ -30,9 +33,6 @@ use since::Since;
 
 /// Most bytes of the parameters of a kernel.
 const MOST_PARAMETERS: usize = 0x7ffc;
-
-/// In the first line of what the emulator's linker writes: definitions may stand behind what uses them.
-pub(crate) const LINKED: &str = "// linked";
 
 /// The state of a check of a module.
 pub(super) struct Check<'a> {
@@ -46,6 +46,8 @@ pub(super) struct Check<'a> {
     since: Since<'a>,
     /// Whether the linker has compared the declarations of its parts: it accepts more than a module may differ in.
     linked: bool,
+    /// By the declaration of a function's variable: what its initial values name, as [`named`](Self::named) says.
+    named: HashMap<usize, HashMap<String, usize>>,
 }
 
 /// A failure at a line.
@@ -63,7 +65,7 @@ fn duplicate(line: u32, name: &str) -> LoadFailure {
 
 impl<'a> Check<'a> {
     /// Checks declarations outside of functions, and returns the check for functions.
-    pub(super) fn new(module: &Module<'a>, text: &str) -> Result<Check<'a>, LoadFailure> {
+    pub(super) fn new(module: &Module<'a>, linked: bool) -> Result<Check<'a>, LoadFailure> {
         let mut check = Check {
             names: Names::new(),
             signatures: HashMap::new(),
@@ -71,10 +73,19 @@ impl<'a> Check<'a> {
             pending: Vec::new(),
             forms: Forms::default(),
             since: Since::new(module),
-            linked: text.lines().next().is_some_and(|line| line.ends_with(LINKED)),
+            linked,
+            named: HashMap::new(),
         };
-        if let Some((line, name)) = module.unknown.first() {
+        let is_bank = |name: &str| name.starts_with("const[");
+        let is_known = |name: &str| is_bank(name) && check.since.has_banks();
+        if let Some((line, name)) = module.unknown.iter().find(|(_, name)| !is_known(name)) {
+            if is_bank(name) {
+                return Err(invalid(*line, format!("`.{name}`: constant banks are gone since .version 2.2")));
+            }
             return Err(invalid(*line, format!("there is no directive `.{name}`")));
+        }
+        for variable in &module.variables {
+            check.since.variable(variable).map_err(|message| invalid(variable.line, message))?;
         }
         module_variables(module, check.linked)?;
         for variable in module.variables.iter().rev() {
@@ -99,6 +110,12 @@ impl<'a> Check<'a> {
         while let Some((_, name, thing)) = self.pending.pop_if(|(at, ..)| *at < before) {
             self.names.declare(name, thing);
         }
+    }
+
+    /// By the declaration of a function's variable: the names in its initial values that mean other variables of functions, and the
+    /// declarations of those.
+    pub(super) fn named(self) -> HashMap<usize, HashMap<String, usize>> {
+        self.named
     }
 
     fn declare_function(&mut self, function: &Function<'a>) {
@@ -217,7 +234,13 @@ impl<'a> Check<'a> {
         if variable.space == Space::Reg {
             self.since.register(variable.ty).map_err(|message| invalid(variable.line, message))?;
         }
+        self.since.variable(variable).map_err(|message| invalid(variable.line, message))?;
         declarations::variable(variable, false).map_err(|message| invalid(variable.line, message))?;
+        let named =
+            order::neighbours(variable, &self.names).map_err(|message| invalid(variable.line, message))?;
+        if !named.is_empty() {
+            self.named.insert(declaration(variable), named);
+        }
         let thing = NameKind::of(variable, Owner::Scope);
         let fresh = match variable.count {
             Some(count) => self.names.declare_set(variable.name, count, thing),

@@ -43,6 +43,33 @@ const EXCLUDE_ATOMIC: &[(&[&str], &[&str])] = &[(HINT, SHARED)];
 /// Modifiers that want another.
 const REQUIRE: &[(&str, &str)] = &[("nc", "global"), ("mmio", "relaxed")];
 
+/// Modifiers that are parts of the name: only such ones, which stand in front of them here, may precede them. All others may stand in any
+/// order.
+const LEADS: &[(&[&str], &[&str])] = &[
+    (&["mul", "mad", "madc", "mul24", "mad24"], &["lo", "hi", "wide"]),
+    (&["cvt"], &["pack"]),
+    (&["cvta"], &["to"]),
+    (&["shf"], &["l", "r"]),
+    (&["bar"], &["cta", "warp", "sync", "arrive", "red"]),
+    (&["barrier"], &["cta", "cluster", "arrive", "red", "wait"]),
+    (&["membar", "fence"], &["proxy"]),
+    (&["createpolicy"], &["fractional", "range"]),
+    (&["cp"], &["reduce", "async", "bulk"]),
+    (&["tex"], &["base", "level", "grad"]),
+    (&["txq"], &["level"]),
+    (&["suld", "sust", "sured"], &["b", "p"]),
+    (&["st", "red"], &["async"]),
+];
+
+/// Whether the parts of a name that belong to its mnemonic stand in front of the others, in their order.
+pub(super) fn leads_stand_first(mnemonic: &str, parts: &[&str]) -> bool {
+    let Some((_, leads)) = LEADS.iter().find(|(mnemonics, _)| mnemonics.contains(&mnemonic)) else {
+        return true;
+    };
+    let rank = |part: &str| leads.iter().position(|lead| *lead == part).unwrap_or(leads.len());
+    parts.iter().map(|part| rank(part)).try_fold(0, |before, rank| (rank >= before).then_some(rank)).is_some()
+}
+
 /// What is wrong with the modifiers of an instruction whose name has a form.
 pub(super) fn check(mnemonic: &str, parts: &[&str]) -> Result<(), String> {
     match mnemonic {

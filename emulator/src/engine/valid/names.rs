@@ -1,8 +1,7 @@
 //! What the names in a function stand for, with their whole types.
 
-use std::collections::HashMap;
-
 use cuda_ptx::{Space, Type, Variable};
+use rustc_hash::FxHashMap;
 
 /// What a name stands for.
 #[derive(Clone, Copy, Debug)]
@@ -63,9 +62,9 @@ impl NameKind {
 /// Names of one block.
 #[derive(Debug, Default)]
 struct Scope<'a> {
-    names: HashMap<&'a str, NameKind>,
+    names: FxHashMap<&'a str, NameKind>,
     /// By prefix: how many, and what each is.
-    sets: HashMap<&'a str, (u32, NameKind)>,
+    sets: FxHashMap<&'a str, (u32, NameKind)>,
 }
 
 /// The nested blocks around a statement, the module's own first.
@@ -110,11 +109,15 @@ impl<'a> Names<'a> {
         scope.sets.insert(prefix, (count, thing)).is_none() && !taken
     }
 
-    pub(super) fn find(&self, name: &str) -> Option<NameKind> {
-        self.scopes
-            .iter()
-            .rev()
-            .find_map(|scope| scope.names.get(name).copied().or_else(|| of_set(scope, name)))
+    /// Where a name is declared that stands for a variable of a function, not of the module.
+    pub(super) fn declared_in_function(&self, name: &str) -> Option<usize> {
+        let inner = self.scopes.iter().skip(1).rev();
+        let (declared, kind) = inner.filter_map(|scope| scope.names.get_key_value(name)).next()?;
+        matches!(kind, NameKind::Variable { .. }).then(|| declared.as_ptr().addr())
+    }
+
+    pub(super) fn find(&self, name: &str) -> Option<&NameKind> {
+        self.scopes.iter().rev().find_map(|scope| scope.names.get(name).or_else(|| of_set(scope, name)))
     }
 }
 
@@ -123,7 +126,7 @@ fn in_sets(scope: &Scope<'_>, name: &str) -> bool {
 }
 
 /// A register of a set. The set's prefix may itself end in a digit: every split is tried.
-fn of_set(scope: &Scope<'_>, name: &str) -> Option<NameKind> {
+fn of_set<'s>(scope: &'s Scope<'_>, name: &str) -> Option<&'s NameKind> {
     let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let digits = name.get(prefix.len()..)?;
     (0..digits.len()).find_map(|taken| {
@@ -131,6 +134,6 @@ fn of_set(scope: &Scope<'_>, name: &str) -> Option<NameKind> {
         let number = digits.get(taken..)?;
         // `%r07` is not `%r7`.
         let canonical = number.len() == 1 || !number.starts_with('0');
-        (canonical && number.parse::<u32>().ok()? < *count).then_some(*thing)
+        (canonical && number.parse::<u32>().ok()? < *count).then_some(thing)
     })
 }

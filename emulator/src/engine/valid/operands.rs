@@ -37,6 +37,11 @@ pub(super) fn is_integer(ty: Type) -> bool {
     kind(ty) == Kind::Integer
 }
 
+/// Whether it is a type of bits.
+pub(super) fn is_bits(ty: Type) -> bool {
+    kind(ty) == Kind::Bits
+}
+
 /// An operand of a video instruction: a register of 32 bits, perhaps with a selector; a number where it is read.
 pub(super) fn selected(names: &Names<'_>, operand: &Operand<'_>, role: Role) -> Result<(), String> {
     let reads = role == Role::Selected;
@@ -200,6 +205,11 @@ pub(super) fn elements_of_arrays(
                     _ => return Err(not_a(&index, "a register of 32 or 64 bits with an index")),
                 }
             }
+            Operand::Vector(list) | Operand::List(list)
+                if list.iter().any(|part| matches!(part, Operand::Offset(..))) =>
+            {
+                return Err("nothing is added to a register within a vector or a list".to_owned());
+            }
             Operand::Vector(list) | Operand::List(list) | Operand::AddressList(list) => {
                 elements_of_arrays(names, list, false)?;
             }
@@ -220,11 +230,11 @@ fn is_array(names: &Names<'_>, name: &str) -> Result<(), String> {
 pub(super) fn register(names: &Names<'_>, operand: &Operand<'_>) -> Option<Type> {
     match operand {
         Operand::Name(name) => match names.find(name)? {
-            NameKind::Register { ty, elements: 1 } => Some(ty),
+            NameKind::Register { ty, elements: 1 } => Some(*ty),
             _ => None,
         },
         Operand::Element(name, index) => match names.find(name)? {
-            NameKind::Register { ty, elements } if elements > 1 && *index < elements => Some(ty),
+            NameKind::Register { ty, elements } if *elements > 1 && index < elements => Some(*ty),
             _ => None,
         },
         _ => None,
@@ -299,11 +309,32 @@ pub(super) fn source(
             let message = || format!("the special register `{name}` can only be read by `mov` and `cvt`");
             (specials && kind(ty) != Kind::Float).then_some(()).ok_or_else(message)
         }
+        Operand::Offset(name, _) => sum(names, name, ty).unwrap_or_else(|| Err(wanted())),
         _ => match register(names, operand) {
             Some(found) if fits(ty, found, wide) => Ok(()),
             Some(found) => Err(wrong_type(operand, found, &ty.to_string())),
             None => Err(wanted()),
         },
+    }
+}
+
+/// A register or an address and a number: ptxas compares no sizes here, and crashes over floats. `None` if nothing can be added to what has that name.
+fn sum(names: &Names<'_>, name: &str, ty: Type) -> Option<Result<(), String>> {
+    match names.find(name)? {
+        NameKind::Register { ty: found, elements: 1 } => {
+            let number = |ty: Type| matches!(kind(ty), Kind::Bits | Kind::Integer);
+            Some(match number(*found) && number(ty) {
+                true => Ok(()),
+                false if *found == ty => Err(format!("nothing is added to `{name}`, which is {ty}")),
+                false => Err(format!("`{name}` is {found}, and {ty} is expected")),
+            })
+        }
+        NameKind::Function => Some(Err(format!("nothing is added to the address of the function `{name}`"))),
+        NameKind::Variable { .. } | NameKind::Param { .. } => Some(match is_float(ty) {
+            true => Err(format!("the address of `{name}` is not {ty}")),
+            false => Ok(()),
+        }),
+        _ => None,
     }
 }
 
@@ -349,7 +380,7 @@ pub(super) fn address(
         base => return Err(not_a(base, "a register or a variable")),
     };
     match (names.find(name), space) {
-        (Some(NameKind::Variable { space: of, .. }), Some(space)) if of == space => Ok(()),
+        (Some(NameKind::Variable { space: of, .. }), Some(space)) if *of == space => Ok(()),
         (Some(NameKind::Variable { space: Space::Global | Space::Shared | Space::Local, .. }), None) => {
             Ok(())
         }

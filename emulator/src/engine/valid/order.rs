@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use cuda_ptx::{Init, Module};
+use cuda_ptx::{Init, Module, Space, Variable};
 
 use super::super::image::LoadFailure;
+use super::names::{NameKind, Names};
 use super::{invalid, place};
 
 /// Refuses the address of something that stands behind the variable, or of the variable itself.
@@ -37,6 +38,31 @@ pub(super) fn initial_values(module: &Module<'_>) -> Result<(), LoadFailure> {
         }
     }
     Ok(())
+}
+
+/// Of a function's variable: the names in its initial values that mean other variables of functions, and the places of their declarations.
+/// Refuses names that do not stand for a variable in device memory or a function by then.
+pub(super) fn neighbours(
+    variable: &Variable<'_>,
+    names: &Names<'_>,
+) -> Result<HashMap<String, usize>, String> {
+    let (mut found, mut wrong) = (HashMap::new(), None);
+    if let Some(init) = variable.init.as_ref().filter(|init| has_address(init)) {
+        addresses(init, &mut |symbol| {
+            if let Some(at) = names.declared_in_function(symbol) {
+                found.insert(symbol.to_owned(), at);
+            }
+            let what = match names.find(symbol) {
+                Some(NameKind::Function | NameKind::Variable { space: Space::Global | Space::Const, .. }) => {
+                    return;
+                }
+                Some(NameKind::Variable { .. } | NameKind::Param { .. }) => "is not in .global or .const",
+                _ => "is not declared before it",
+            };
+            wrong.get_or_insert(format!("initialiser of `{}`: `{symbol}` {what}", variable.name));
+        });
+    }
+    wrong.map_or(Ok(found), Err)
 }
 
 fn has_address(init: &Init<'_>) -> bool {

@@ -10,7 +10,8 @@ use std::fmt;
 use std::sync::OnceLock;
 
 use cuda_ptx::image::Arch;
-use cuda_ptx::{Directives, Instruction, Module, Operand, Type};
+use cuda_ptx::{Directives, Instruction, Module, Operand, Space, Type, Variable};
+use rustc_hash::FxHashMap;
 
 use super::names::Names;
 use super::operands::register;
@@ -139,6 +140,11 @@ fn of_special(family: &str) -> Need {
 
 /// From here on `shfl` and `vote` have `.sync`.
 const SYNC: Need = Need::new(64, 70);
+
+/// From here on there is one bank of constants.
+const BANKS_ARE_GONE: u32 = 22;
+/// From here on a texture is a variable of type `.texref`.
+const TEX_IS_GONE: u32 = 15;
 
 /// A target: its number and the letter of one for a single architecture; none is older than all others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -277,7 +283,7 @@ fn of_operands(instruction: &Instruction<'_>, names: &Names<'_>) -> Need {
 /// The version and target that a module names, and the requirements of instruction names seen so far.
 pub(super) struct Since<'a> {
     module: Need,
-    known: HashMap<&'a str, Need>,
+    known: FxHashMap<&'a str, Need>,
 }
 
 impl<'a> Since<'a> {
@@ -285,7 +291,7 @@ impl<'a> Since<'a> {
         let (major, minor) = module.version;
         let target = module.arch().map(Target::from).unwrap_or_default();
         let module = Need { version: major.saturating_mul(10).saturating_add(minor), target };
-        Since { module, known: HashMap::new() }
+        Since { module, known: FxHashMap::default() }
     }
 
     /// Checks an instruction; the error says what it needs.
@@ -319,6 +325,20 @@ impl<'a> Since<'a> {
     /// Checks the type of a register.
     pub(super) fn register(&self, ty: Type) -> Result<(), String> {
         if ty == Type::B128 { self.check(Need::new(83, 70), ".b128") } else { Ok(()) }
+    }
+
+    /// Whether the module may name banks of constants: `.const[2]`.
+    pub(super) fn has_banks(&self) -> bool {
+        self.module.version < BANKS_ARE_GONE
+    }
+
+    /// Checks the space of a variable: `.tex` is gone.
+    pub(super) fn variable(&self, variable: &Variable<'_>) -> Result<(), String> {
+        if variable.space != Space::Tex || self.module.version < TEX_IS_GONE {
+            return Ok(());
+        }
+        let name = variable.name;
+        Err(format!("`{name}`: .tex is gone since .version 1.5; write `.global .texref {name}`"))
     }
 
     fn without_sync(&self, name: &str) -> Result<(), String> {

@@ -1,0 +1,320 @@
+//! Whether the vectors of matrix instructions have as many registers as their shapes and types ask for, of those that ptxas 13.0 takes.
+
+use cuda_ptx::{Literal, Operand, Type};
+
+use super::forms::Role;
+use super::names::{NameKind, Names};
+use super::operands::{is_bits, is_float, is_integer, predicate, register, source};
+
+/// Types of elements, and their bits.
+const ELEMENTS: &[(&str, usize)] = &[
+    ("f64", 64),
+    ("f32", 32),
+    ("s32", 32),
+    ("tf32", 32),
+    ("f16", 16),
+    ("bf16", 16),
+    ("e4m3", 8),
+    ("e5m2", 8),
+    ("s8", 8),
+    ("u8", 8),
+    ("s4", 4),
+    ("u4", 4),
+    ("b1", 1),
+];
+
+/// Which types the registers of a vector may have together.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Takes {
+    /// Bits, and this type.
+    Itself(Type),
+    Bits,
+    Integers,
+    /// Of this size.
+    Bytes(usize),
+}
+
+/// A vector: how many registers, and of what kind.
+#[derive(Clone, Copy)]
+struct Wanted {
+    count: usize,
+    takes: Takes,
+}
+
+/// Rows of A, columns of B, and columns of A.
+struct Shape {
+    m: usize,
+    n: usize,
+    k: usize,
+}
+
+impl Shape {
+    fn of(name: &str) -> Option<Shape> {
+        let numbers = |part: &str| {
+            let (m, rest) = part.strip_prefix('m')?.split_once('n')?;
+            let (n, k) = rest.split_once('k')?;
+            Some(Shape { m: m.parse().ok()?, n: n.parse().ok()?, k: k.parse().ok()? })
+        };
+        name.split('.').find_map(numbers)
+    }
+}
+
+/// Checks the operands of a matrix instruction whose name has a form.
+pub(super) fn check(name: &str, operands: &[Operand<'_>], names: &Names<'_>) -> Result<(), String> {
+    let mut parts = name.split('.');
+    let (mnemonic, second) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    match (mnemonic, second) {
+        ("mma", _) => product(name, operands, names),
+        ("wmma", "mma") => {
+            expect(operands, 4)?;
+            if let [_, (a, _), (b, _), _] = types(name).as_slice()
+                && a != b
+            {
+                return Err("A and B of `wmma` have the same type".to_owned());
+            }
+            all(names, operands, &sides(name, true))
+        }
+        ("wmma", "load") => move_matrix(name, operands, names, (0, 1)),
+        ("wmma", "store") => move_matrix(name, operands, names, (1, 0)),
+        ("wgmma", "mma_async") => group(name, operands, names),
+        ("ldmatrix", _) => rows(name, operands, names, (0, 1)),
+        ("stmatrix", _) => rows(name, operands, names, (1, 0)),
+        ("movmatrix", _) => {
+            expect(operands, 2)?;
+            operands.iter().enumerate().try_for_each(|(at, operand)| single(names, at, operand))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn expect(operands: &[Operand<'_>], count: usize) -> Result<(), String> {
+    match operands.len() {
+        found if found == count => Ok(()),
+        found => Err(format!("{count} operands expected, {found} found")),
+    }
+}
+
+/// The types of a name, in order.
+fn types(name: &str) -> Vec<(&'static str, usize)> {
+    let known = |part: &str| ELEMENTS.iter().find(|(ty, _)| *ty == part).copied();
+    name.split('.').filter_map(known).collect()
+}
+
+/// The vectors of D, A, B and C; none where the name does not tell.
+fn sides(name: &str, of_wmma: bool) -> Vec<Wanted> {
+    let Some(Shape { m, n, k }) = Shape::of(name) else { return Vec::new() };
+    let (d, a, b, c) = match types(name).as_slice() {
+        [d, a, b, c] => (*d, *a, *b, *c),
+        // `wmma` of halves names the sums alone.
+        [d, c] if of_wmma => (*d, ("f16", 16), ("f16", 16), *c),
+        _ => return Vec::new(),
+    };
+    let vector = |(ty, bits): (&'static str, usize), elements: usize| {
+        let count = elements * bits / (32 * bits.clamp(32, 64));
+        Wanted { count, takes: takes(ty, of_wmma) }
+    };
+    let quads = !of_wmma && (m, n, k) == (8, 8, 4) && a.0 == "f16";
+    if quads {
+        let sum = |(ty, bits): (&'static str, usize)| Wanted { count: bits / 4, takes: takes(ty, false) };
+        let factor = Wanted { count: 2, takes: takes(a.0, false) };
+        return vec![sum(d), factor, factor, sum(c)];
+    }
+    let halves = of_wmma && a.0 == "f16";
+    let kept = if name.starts_with("mma.sp") { 2 } else { 1 };
+    let factor = |ty, elements| match halves {
+        true => Wanted { count: 8, takes: takes("f16", true) },
+        false => vector(ty, elements),
+    };
+    vec![vector(d, m * n), factor(a, m * k / kept), factor(b, k * n), vector(c, m * n)]
+}
+
+/// What registers with elements of that type may be.
+fn takes(ty: &str, of_wmma: bool) -> Takes {
+    match ty {
+        "f64" => Takes::Bytes(8),
+        "f32" => Takes::Itself(Type::F32),
+        "f16" => Takes::Itself(Type::F16x2),
+        "s32" => Takes::Integers,
+        "bf16" | "tf32" if !of_wmma => Takes::Bits,
+        "s8" | "u8" if of_wmma => Takes::Integers,
+        _ => Takes::Bytes(4),
+    }
+}
+
+fn all(names: &Names<'_>, operands: &[Operand<'_>], wanted: &[Wanted]) -> Result<(), String> {
+    let mut pairs = operands.iter().zip(wanted).enumerate();
+    pairs.try_for_each(|(at, (operand, wanted))| vector(names, at, operand, *wanted))
+}
+
+/// `mma d, a, b, c`, and of a sparse A `metadata, selector`.
+fn product(name: &str, operands: &[Operand<'_>], names: &Names<'_>) -> Result<(), String> {
+    let sparse = name.starts_with("mma.sp");
+    expect(operands, if sparse { 6 } else { 4 })?;
+    layouts_and_sums(name)?;
+    all(names, operands, &sides(name, false))?;
+    match operands {
+        [_, _, _, _, metadata, selector] => {
+            single(names, 4, metadata)?;
+            constant(5, selector, &[0, 1, 2, 3])
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether the layouts of A and B, and the types of C and D, go together.
+fn layouts_and_sums(name: &str) -> Result<(), String> {
+    let types = types(name);
+    let (Some(Shape { m, k, .. }), [(d, _), (a, _), _, (c, _)]) = (Shape::of(name), types.as_slice()) else {
+        return Ok(());
+    };
+    let quads = (m, k, *a) == (8, 4, "f16");
+    if !quads && name.contains(".col.row.") {
+        return Err("A is `.row` and B `.col` in this shape".to_owned());
+    }
+    match (*d, *c) {
+        ("f16", "f32") if quads => Err("if C is `.f32`, so is D".to_owned()),
+        (d, c) if d != c && !quads => Err("C and D of this shape have the same type".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+/// `wmma.load r, [p]{, stride}` and `wmma.store [p], r{, stride}`, with the places of the two.
+fn move_matrix(
+    name: &str,
+    operands: &[Operand<'_>],
+    names: &Names<'_>,
+    (at, address): (usize, usize),
+) -> Result<(), String> {
+    if !matches!(operands.len(), 2 | 3) {
+        return Err(format!("2 to 3 operands expected, {} found", operands.len()));
+    }
+    bracketed(names, operands, address)?;
+    if let Some(stride) = operands.get(2) {
+        source(names, stride, Type::U32, false, false).map_err(|message| format!("operand 3: {message}"))?;
+    }
+    let types = types(name);
+    let (Some(Shape { m, n, k }), [(ty, bits)]) = (Shape::of(name), types.as_slice()) else {
+        return Ok(());
+    };
+    let side = name.split('.').nth(2);
+    let elements = match side {
+        Some("a") => m * k,
+        Some("b") => k * n,
+        _ => m * n,
+    };
+    let halves = *ty == "f16" && matches!(side, Some("a" | "b"));
+    let count = if halves { 8 } else { elements * bits / (32 * bits.clamp(&32, &64)) };
+    match operands.get(at) {
+        Some(operand) => vector(names, at, operand, Wanted { count, takes: takes(ty, true) }),
+        None => Ok(()),
+    }
+}
+
+/// `wgmma.mma_async d, a, b-descriptor, {metadata, selector,} scale-d{, imm-scale-a, imm-scale-b{, {imm-trans-a,} imm-trans-b}}`
+fn group(name: &str, operands: &[Operand<'_>], names: &Names<'_>) -> Result<(), String> {
+    let types = types(name);
+    let (Some(Shape { n, .. }), [(d, bits), (a, _), ..]) = (Shape::of(name), types.as_slice()) else {
+        return Ok(());
+    };
+    let sparse = name.contains(".sp.");
+    let in_registers = matches!(operands.get(1), Some(Operand::Vector(_)));
+    let transposes = if matches!(*a, "f16" | "bf16") { 2 - usize::from(in_registers) } else { 0 };
+    let scales = if *d == "s32" { 0 } else { 2 };
+    let before = if sparse { 5 } else { 3 };
+    expect(operands, before + 1 + scales + transposes)?;
+    let of_group = |ty: &str| match ty {
+        "e4m3" | "e5m2" => Takes::Bits,
+        ty => takes(ty, false),
+    };
+    for (at, operand) in operands.iter().enumerate() {
+        let wrong = |message: String| format!("operand {}: {message}", at + 1);
+        match at {
+            0 => vector(names, at, operand, Wanted { count: n * bits / 64, takes: of_group(d) })?,
+            1 if in_registers => vector(names, at, operand, Wanted { count: 4, takes: of_group(a) })?,
+            1 | 2 => source(names, operand, Type::U64, false, false).map_err(wrong)?,
+            3 if sparse => single(names, at, operand)?,
+            4 if sparse => constant(at, operand, &[0, 1])?,
+            at if at == before => predicate(names, operand, Role::Predicate).map_err(wrong)?,
+            at if at <= before + scales => constant(at, operand, &[-1, 1])?,
+            _ => constant(at, operand, &[0, 1])?,
+        }
+    }
+    Ok(())
+}
+
+/// `ldmatrix r, [p]` and `stmatrix [p], r`, with the places of the two.
+fn rows(
+    name: &str,
+    operands: &[Operand<'_>],
+    names: &Names<'_>,
+    (at, address): (usize, usize),
+) -> Result<(), String> {
+    expect(operands, 2)?;
+    bracketed(names, operands, address)?;
+    let count = name.split('.').find_map(|part| part.strip_prefix('x')?.parse().ok());
+    match (operands.get(at), count) {
+        (Some(operand), Some(count)) => vector(names, at, operand, Wanted { count, takes: Takes::Bytes(4) }),
+        _ => Ok(()),
+    }
+}
+
+/// An address in brackets, of whatever space.
+fn bracketed(names: &Names<'_>, operands: &[Operand<'_>], at: usize) -> Result<(), String> {
+    match operands.get(at) {
+        Some(Operand::Address { base, .. }) if register(names, base).is_none_or(|ty| !is_float(ty)) => Ok(()),
+        Some(Operand::Indexed(..) | Operand::IndexedBy { .. }) => Ok(()),
+        _ => Err(format!("operand {}: an address in brackets is expected", at + 1)),
+    }
+}
+
+/// A register of 32 bits, of whatever type.
+fn single(names: &Names<'_>, at: usize, operand: &Operand<'_>) -> Result<(), String> {
+    match register(names, operand) {
+        Some(ty) if ty.size() == 4 => Ok(()),
+        _ => Err(format!("operand {}: a register of 32 bits is expected", at + 1)),
+    }
+}
+
+fn constant(at: usize, operand: &Operand<'_>, possible: &[i64]) -> Result<(), String> {
+    match operand {
+        Operand::Literal(Literal::Int(number)) if possible.contains(number) => Ok(()),
+        _ => Err(format!("operand {}: one of {possible:?} is expected", at + 1)),
+    }
+}
+
+/// A vector of registers: as many as are wanted, of types that go together.
+fn vector(names: &Names<'_>, at: usize, operand: &Operand<'_>, wanted: Wanted) -> Result<(), String> {
+    let (at, count) = (at + 1, wanted.count);
+    let list = match operand {
+        Operand::Vector(list) => list.as_slice(),
+        Operand::Name(name) => match names.find(name) {
+            Some(NameKind::Register { elements, .. }) if *elements > 1 && *elements as usize == count => {
+                return Ok(());
+            }
+            _ => return Err(format!("operand {at}: a vector of {count} registers is expected")),
+        },
+        _ => return Err(format!("operand {at}: a vector of {count} registers is expected")),
+    };
+    if list.len() != count {
+        return Err(format!("operand {at}: {count} registers expected, {} found", list.len()));
+    }
+    let types: Vec<Type> = list.iter().filter_map(|part| register(names, part)).collect();
+    let size = if let Takes::Bytes(bytes) = wanted.takes { bytes } else { 4 };
+    if types.iter().any(|ty| ty.size() != size || *ty == Type::Pred) {
+        return Err(format!("operand {at}: registers of {} bits are expected", 8 * size));
+    }
+    // Bits go with everything, and make bits of it.
+    let others: Vec<Type> = types.iter().copied().filter(|ty| !is_bits(*ty)).collect();
+    let Some(first) = others.first() else { return Ok(()) };
+    if others.iter().any(|other| other != first && !(is_integer(*other) && is_integer(*first))) {
+        return Err(format!("operand {at}: registers of different types"));
+    }
+    let fits = others.len() < types.len()
+        || match wanted.takes {
+            Takes::Itself(ty) => *first == ty,
+            Takes::Bits => false,
+            Takes::Integers => is_integer(*first),
+            Takes::Bytes(_) => true,
+        };
+    if fits { Ok(()) } else { Err(format!("operand {at}: registers of type {first} are not expected")) }
+}

@@ -33,6 +33,7 @@ mod partial;
 mod payloads;
 mod print;
 mod profile;
+mod rows_and_lanes;
 mod schedules;
 mod schedules_planted;
 mod since;

@@ -27,6 +27,7 @@ mod indexed;
 mod invalid;
 mod kernels;
 mod load;
+mod local_elements;
 mod matrix;
 mod memory;
 mod partial;

@@ -34,8 +34,11 @@ pub(crate) trait Special: Copy + 'static {
 pub(crate) unsafe fn special<F: Special>(operands: &Row, live: u32) -> Row {
     // SAFETY: 1: the caller's duty 1.
     let (mut results, others) = unsafe { F::most(operands) };
-    let others = (0..32).fold(0, |bits, lane| bits | others[lane] >> 31 << lane);
-    let mut left = others & live;
+    let mut left = 0;
+    for lane in 0..32 {
+        left |= others[lane] >> 31 << lane;
+    }
+    left &= live;
     while left != 0 {
         let lane = left.trailing_zeros() as usize & 31;
         results[lane] = F::one(operands[lane]);

@@ -17,18 +17,20 @@ use super::{Results, Row};
 fn squares<const BITS: u32>(distances: &Row) -> Row {
     const { assert!(BITS == 16 || BITS == 17) };
     let mut squares = [0; 32];
-    for (squares, distances) in squares.as_chunks_mut::<16>().0.iter_mut().zip(distances.as_chunks().0) {
-        squares_of_sixteen::<BITS>(squares, distances);
+    for half in 0..2 {
+        squares_of_sixteen::<BITS>(half, &mut squares, distances);
     }
     squares
 }
 
+/// Of the lower sixteen lanes, or the upper.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-fn squares_of_sixteen<const BITS: u32>(squares: &mut [u32; 16], distances: &[u32; 16]) {
+fn squares_of_sixteen<const BITS: u32>(half: usize, squares: &mut Row, distances: &Row) {
     let (from, to) = (distances.as_ptr().cast::<__m256i>(), squares.as_mut_ptr().cast::<__m256i>());
-    // SAFETY: sixteen numbers are two times eight; these loads need no alignment.
-    let (first, second) = unsafe { (_mm256_loadu_si256(from), _mm256_loadu_si256(from.add(1))) };
+    let (low, high) = (half % 2 * 2, half % 2 * 2 + 1);
+    // SAFETY: 32 numbers are four times eight; these loads need no alignment.
+    let (first, second) = unsafe { (_mm256_loadu_si256(from.add(low)), _mm256_loadu_si256(from.add(high))) };
     // In halves of words: the upper bits, and the lower ones shifted up, so that the upper half of the product with bit `n` of the upper ones is
     // the highest `n` of the lower ones.
     let down = _mm_cvtsi32_si128(BITS as i32 - 8);
@@ -47,8 +49,8 @@ fn squares_of_sixteen<const BITS: u32>(squares: &mut [u32; 16], distances: &[u32
     let none = _mm256_setzero_si256();
     // SAFETY: as above; unpacking restores the order that packing has changed.
     unsafe {
-        _mm256_storeu_si256(to, _mm256_unpacklo_epi16(sum, none));
-        _mm256_storeu_si256(to.add(1), _mm256_unpackhi_epi16(sum, none));
+        _mm256_storeu_si256(to.add(low), _mm256_unpacklo_epi16(sum, none));
+        _mm256_storeu_si256(to.add(high), _mm256_unpackhi_epi16(sum, none));
     }
 }
 
@@ -62,8 +64,9 @@ fn values<const COUNT: usize, const BITS: u32>(
 ) -> [i64; 32] {
     let squares = squares::<BITS>(distances);
     let (mut places, mut values) = ([0; 32], [0_i64; 32]);
-    for (place, number) in places.iter_mut().zip(numbers) {
-        *place = (*number).min(COUNT as u32 - 1) * size_of::<Segment>() as u32;
+    // No iterators: their functions do not have these features, so that the compiler may call them.
+    for lane in 0..32 {
+        places[lane] = numbers[lane].min(COUNT as u32 - 1) * size_of::<Segment>() as u32;
     }
     let start = segments.as_ptr().cast::<u8>();
     for four in 0..8 {
@@ -100,8 +103,8 @@ fn fractions<const COUNT: usize, const BITS: u32>(
 ) -> Row {
     let values = values::<COUNT, BITS>(segments, numbers, distances);
     let mut fractions = [0; 32];
-    for (fraction, value) in fractions.iter_mut().zip(&values) {
-        *fraction = (value >> (PLACES - FRACTION)) as u32;
+    for lane in 0..32 {
+        fractions[lane] = (values[lane] >> (PLACES - FRACTION)) as u32;
     }
     fractions
 }
@@ -158,7 +161,7 @@ pub(super) fn rsqrt(operands: &Row) -> Results {
         // Powers of 4.
         let is_exact = a % (2 * FRACTIONS) == FRACTIONS;
         let fraction = if is_exact { FRACTIONS } else { results[lane] };
-        results[lane] = (380_u32.wrapping_sub(a >> FRACTION) / 2 << FRACTION).wrapping_add(fraction);
+        results[lane] = ((380_u32.wrapping_sub(a >> FRACTION) / 2) << FRACTION).wrapping_add(fraction);
     }
     (results, others)
 }
@@ -176,7 +179,7 @@ pub(super) fn sqrt(operands: &Row) -> Results {
     }
     let mut results = fractions::<128, 17>(both(&SQRT), &numbers, &distances);
     for lane in 0..32 {
-        results[lane] = (((operands[lane] >> FRACTION) + 127) / 2 << FRACTION).wrapping_add(results[lane]);
+        results[lane] = ((((operands[lane] >> FRACTION) + 127) / 2) << FRACTION).wrapping_add(results[lane]);
     }
     (results, others)
 }

@@ -34,3 +34,5 @@ pub mod narrow;
 pub mod rounding;
 mod special_functions;
 pub mod video;
+
+pub(crate) use special_functions::rows as special;

@@ -3,6 +3,7 @@
 
 mod interpolator;
 mod normalised;
+pub(crate) mod rows;
 
 use interpolator::{EX2, FRACTION, FRACTIONS, RCP, RSQRT, SQRT};
 pub(super) use normalised::{cos, lg2, sin, tanh};

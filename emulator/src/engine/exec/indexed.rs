@@ -97,12 +97,13 @@ unsafe fn store<S: Width, const SIGNED: bool>(lanes: &mut Lanes<'_>, inst: &Inst
 ///
 /// # Safety
 /// 1. `inst` is an instruction of the entered code with operands as [`Indexed`] says.
+/// 2. The CPU, if it is an x86, has AVX2.
 #[inline(never)]
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
 unsafe fn find_addresses<const SIGNED: bool>(lanes: &Lanes<'_>, inst: &Inst, bytes: u64) {
     let mut addresses = [0u64; 32];
     // SAFETY: the address of the array and the index are rows of 32 numbers of the frame or pool, the address is a register: the caller's
-    // duty 1, and duty 1 of `commit`. The rows are not written before that, when they are no longer used.
+    // duty 1, and duty 1 of `commit_vector`, whose duty 2 is the caller's. The rows are not written before that, when they are no longer used.
     unsafe {
         let array = &*lanes.row(inst.ops[2]).cast::<[u64; 32]>();
         let index = &*lanes.row(inst.ops[3]).cast::<[u32; 32]>();
@@ -110,6 +111,6 @@ unsafe fn find_addresses<const SIGNED: bool>(lanes: &Lanes<'_>, inst: &Inst, byt
             let index = if SIGNED { index[lane] as i32 as u64 } else { u64::from(index[lane]) };
             addresses[lane] = array[lane].wrapping_add(index.wrapping_mul(bytes));
         }
-        <u64 as Dest>::commit(lanes, &inst.ops[1..], &addresses);
+        <u64 as Dest>::commit_vector(lanes, &inst.ops[1..], &addresses);
     }
 }

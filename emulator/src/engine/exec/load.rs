@@ -13,7 +13,7 @@ use super::super::code::{Exec, ExecPair, Inst, Slot, Step};
 use super::lanes::{Lanes, bits};
 use super::memory::{
     Access, EffectiveAddress, HALF, RUN, Run, address, effective_address, halves, halves_again, is_local,
-    live, local_index, local_offset, local_read, present, runs, together, uniform_local,
+    live, local_index, local_offset, local_read, present, runs, scattered_local, together, uniform_local,
 };
 use super::operand::{Class, Dest};
 use super::vector::Eight;
@@ -208,7 +208,8 @@ unsafe fn load_apart<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, b
             }
             return true;
         }
-        load_uniform_local::<L>(lanes, inst, slot, bytes as u64)
+        load_uniform_local::<L, true>(lanes, inst, slot, bytes as u64)
+            || load_scattered_local::<L>(lanes, inst, slot, bytes as u64)
             || load_each::<L>(lanes, inst, slot, bytes as u64)
     }
 }
@@ -291,8 +292,14 @@ unsafe fn load_run<L: Width>(run: Run, offset: usize, stride: usize, row: *mut L
 ///
 /// # Safety
 /// 1. `slot` is the address operand of `inst`, an instruction of the entered code whose elements are of this class.
+/// 2. With `VECTOR`, the CPU, if it is an x86, has AVX2.
 #[inline(always)]
-unsafe fn load_uniform_local<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, bytes: u64) -> bool {
+unsafe fn load_uniform_local<L: Width, const VECTOR: bool>(
+    lanes: &mut Lanes<'_>,
+    inst: &Inst,
+    slot: Slot,
+    bytes: u64,
+) -> bool {
     // SAFETY: 1: the same operand: the caller's duty 1.
     let Some(offset) = (unsafe { uniform_local(lanes, inst, slot, bytes) }) else { return false };
     let size = L::Memory::BYTES as u32;
@@ -306,8 +313,14 @@ unsafe fn load_uniform_local<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot:
             local.get(start..start + 32).and_then(|row| row.first_chunk::<32>()).copied().unwrap_or([0; 32]);
         if size == 4 && L::AS_IS {
             // SAFETY: 1: by the caller's duty 1 the element's operand is a destination of the class of `L::Register`,
-            // which is a word because of `AS_IS` and the size of 4.
-            unsafe { <u32 as Dest>::commit(lanes, &inst.ops[element..], &low) };
+            // which is a word because of `AS_IS` and the size of 4; 2: duty 2.
+            unsafe {
+                if VECTOR {
+                    <u32 as Dest>::commit_vector(lanes, &inst.ops[element..], &low);
+                } else {
+                    <u32 as Dest>::commit(lanes, &inst.ops[element..], &low);
+                }
+            }
             continue;
         }
         let high = if size == 8 { local.get(start + 32..start + 64) } else { None };
@@ -318,6 +331,32 @@ unsafe fn load_uniform_local<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot:
         }
         // SAFETY: 1: the operands before the address are the elements' destinations, of this class: the caller's duty 1.
         unsafe { L::Register::commit(lanes, &inst.ops[element..], &rows) };
+    }
+    true
+}
+
+/// All lanes in local memory, of which more than a few live: whether that was the case, and none met a fault.
+///
+/// # Safety
+/// 1. `slot` is the address operand of `inst`, an instruction of the entered code whose elements are of this class.
+#[inline(always)]
+unsafe fn load_scattered_local<L: Width>(lanes: &Lanes<'_>, inst: &Inst, slot: Slot, bytes: u64) -> bool {
+    if lanes.few() {
+        return false;
+    }
+    // SAFETY: 1: the same operand: the caller's duty 1.
+    let Some(offsets) = (unsafe { scattered_local(lanes, inst, slot, bytes) }) else { return false };
+    let (local, size) = (lanes.warp().local.as_slice(), L::Memory::BYTES as u32);
+    for element in 0..Access(inst.aux).elements() {
+        // SAFETY: the operands before the address are the elements' destinations, of this class, the caller's duty 1: rows of 32 lanes, which are not
+        // local memory.
+        unsafe {
+            let row = lanes.row(inst.ops[element]).cast::<L::Register>();
+            for lane in live(lanes) {
+                let offset = offsets[lane] + element as u32 * size;
+                row.add(lane).write(L::from_bits(local_read(local, offset, lane, size)));
+            }
+        }
     }
     true
 }
@@ -364,7 +403,7 @@ unsafe fn load_each<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, by
 unsafe fn if_present<L: Width>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let (slot, size) = (inst.ops[1], L::Memory::BYTES);
     // SAFETY: 1: the decoder made operand 1 the address, and operand 0 the only element's destination, of this class (duty 2 of `Exec`).
-    if unsafe { load_uniform_local::<L>(lanes, inst, slot, size as u64) } {
+    if unsafe { load_uniform_local::<L, false>(lanes, inst, slot, size as u64) } {
         return Step::Next;
     }
     for lane in live(lanes) {

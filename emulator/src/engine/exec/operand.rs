@@ -147,8 +147,16 @@ macro_rules! register {
 
             #[inline(always)]
             unsafe fn commit_vector(lanes: &Lanes<'_>, slots: &[Slot], rows: &[$raw; 32]) {
-                // SAFETY: 1: the caller's duty 1, which is the same.
-                unsafe { Self::commit(lanes, slots, rows) }
+                // SAFETY: a row of this class in the frame, the caller's duty 1, aligned as rows are, which no reference points into (the head of this
+                // file); the CPU has AVX2: duty 2.
+                unsafe {
+                    let target = lanes.row(slots[0]).cast::<$raw>();
+                    if lanes.mask() == !0 {
+                        *target.cast() = *rows;
+                    } else {
+                        <$raw as Element>::blend_vector(target, rows, lanes.mask());
+                    }
+                }
             }
 
             #[inline(always)]
@@ -301,18 +309,39 @@ pub(crate) fn blend<T: Element>(target: &mut [T; 32], rows: &[T; 32], mask: [u32
 pub(crate) trait Element: Copy {
     /// `a` if `first`, else `b`.
     fn choose(first: bool, a: Self, b: Self) -> Self;
+
+    /// Copies the lanes of a mask from `rows` to `target`.
+    ///
+    /// # Safety
+    /// 1. `target` is aligned, and valid for reads and writes of 32 numbers, which nobody else uses meanwhile.
+    /// 2. The CPU, if it is an x86, has AVX2.
+    unsafe fn blend_vector(target: *mut Self, rows: &[Self; 32], mask: u32);
 }
 
-impl Element for u32 {
-    #[inline(always)]
-    fn choose(first: bool, a: u32, b: u32) -> u32 {
-        if first { a } else { b }
-    }
+macro_rules! element {
+    ($number:ty, $blend:path) => {
+        impl Element for $number {
+            #[inline(always)]
+            fn choose(first: bool, a: $number, b: $number) -> $number {
+                if first { a } else { b }
+            }
+
+            #[inline(always)]
+            unsafe fn blend_vector(target: *mut $number, rows: &[$number; 32], mask: u32) {
+                #[cfg(all(target_arch = "x86_64", not(miri)))]
+                // SAFETY: 1, 2: the caller's duties.
+                unsafe {
+                    $blend(target, rows, mask);
+                }
+                #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+                // SAFETY: the caller's duty 1.
+                unsafe {
+                    blend(&mut *target.cast(), rows, super::lanes::halves(mask));
+                }
+            }
+        }
+    };
 }
 
-impl Element for u64 {
-    #[inline(always)]
-    fn choose(first: bool, a: u64, b: u64) -> u64 {
-        if first { a } else { b }
-    }
-}
+element!(u32, super::vector::blend_words);
+element!(u64, super::vector::blend_wide);

@@ -9,7 +9,7 @@ use super::super::code::{Exec, ExecPair, Inst, Slot, Step};
 use super::lanes::{Lanes, bits};
 use super::memory::{
     Access, EffectiveAddress, HALF, RUN, Run, address, effective_address, halves, halves_again, is_local,
-    live, local_index, local_offset, local_write, runs, together, uniform_local,
+    live, local_index, local_offset, local_write, runs, scattered_local, together, uniform_local,
 };
 use super::operand::{Class, Source};
 use super::vector::Eight;
@@ -135,6 +135,7 @@ unsafe fn store_apart<S: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot: Slot, 
     unsafe {
         if access.may_be_local() && is_local(lanes, inst, slot) {
             return store_uniform_local::<S>(lanes, inst, slot, bytes as u64)
+                || store_scattered_local::<S>(lanes, inst, slot, bytes as u64)
                 || store_each::<S>(lanes, inst, slot, bytes as u64);
         }
         if let Some(runs) = runs(lanes, inst, slot, bytes as u64) {
@@ -255,6 +256,35 @@ unsafe fn store_uniform_local<S: Width>(lanes: &mut Lanes<'_>, inst: &Inst, slot
         put_row(lanes.local(), local_index(at, 0), &low, bits, mask);
         if size == 8 {
             put_row(lanes.local(), local_index(at, 0) + 32, &high, bits, mask);
+        }
+    }
+    true
+}
+
+/// All lanes in local memory, of which more than a few live: whether that was the case, and none met a fault.
+///
+/// # Safety
+/// 1. `slot` is the address operand of `inst`, an instruction of the entered code whose elements are of this class.
+#[inline(always)]
+unsafe fn store_scattered_local<S: Width>(
+    lanes: &mut Lanes<'_>,
+    inst: &Inst,
+    slot: Slot,
+    bytes: u64,
+) -> bool {
+    if lanes.few() {
+        return false;
+    }
+    // SAFETY: 1: the same operand: the caller's duty 1.
+    let Some(offsets) = (unsafe { scattered_local(lanes, inst, slot, bytes) }) else { return false };
+    let (size, live) = (S::Memory::BYTES as u32, live(lanes));
+    for lane in live {
+        for element in 0..Access(inst.aux).elements() {
+            // SAFETY: 1: the operands before the address are the elements, of this class, the caller's duty 1, and the frame stays the entered one; 2:
+            // live lanes are below 32.
+            let value = unsafe { S::Register::get(S::Register::place(lanes, inst.ops[element]), lane) };
+            let offset = offsets[lane] + element as u32 * size;
+            local_write(lanes.local(), offset, lane, size, value.into());
         }
     }
     true

@@ -350,3 +350,53 @@ pub(crate) unsafe fn signs(numbers: &[u32; 32]) -> u32 {
 pub(crate) unsafe fn signs(numbers: &[u32; 32]) -> u32 {
     (0..32).fold(0, |signs, lane| signs | numbers[lane] >> 31 << lane)
 }
+
+/// Copies the lanes of a mask from `rows` to `target`.
+///
+/// # Safety
+/// 1. `target` is aligned, and valid for reads and writes of 32 numbers, which nobody else uses meanwhile.
+/// 2. The CPU, if it is an x86, has AVX2.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(crate) unsafe fn blend_words(target: *mut u32, rows: &[u32; 32], mask: u32) {
+    // A number's mask is its sign bit.
+    let bits = _mm256_set1_epi32(mask as i32);
+    let mut up = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);
+    let after = another(target);
+    for group in 0..4 {
+        let at = group * 8;
+        let chosen = _mm256_castsi256_ps(_mm256_sllv_epi32(bits, up));
+        // SAFETY: both have 32 numbers (duty 1), and `group` is below 4; these accesses need no alignment.
+        unsafe {
+            let before = _mm256_loadu_ps(target.add(at).cast());
+            let new = _mm256_loadu_ps(rows.as_ptr().add(at).cast());
+            _mm256_storeu_ps(after.add(at).cast(), _mm256_blendv_ps(before, new, chosen));
+        }
+        up = _mm256_sub_epi32(up, _mm256_set1_epi32(8));
+    }
+}
+
+/// The same for numbers of 64 bits.
+///
+/// # Safety
+/// 1. Those of [`blend_words`].
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(crate) unsafe fn blend_wide(target: *mut u64, rows: &[u64; 32], mask: u32) {
+    let bits = _mm256_set1_epi64x(i64::from(mask));
+    let mut up = _mm256_setr_epi64x(63, 62, 61, 60);
+    let after = another(target);
+    for group in 0..8 {
+        let at = group * 4;
+        let chosen = _mm256_castsi256_pd(_mm256_sllv_epi64(bits, up));
+        // SAFETY: both have 32 numbers (duty 1), and `group` is below 8; these accesses need no alignment.
+        unsafe {
+            let before = _mm256_loadu_pd(target.add(at).cast());
+            let new = _mm256_loadu_pd(rows.as_ptr().add(at).cast());
+            _mm256_storeu_pd(after.add(at).cast(), _mm256_blendv_pd(before, new, chosen));
+        }
+        up = _mm256_sub_epi64(up, _mm256_set1_epi64x(4));
+    }
+}

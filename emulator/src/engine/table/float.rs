@@ -1,52 +1,13 @@
 //! "Floating-Point Instructions" on `.f32` and `.f64`.
 
-use std::marker::PhantomData;
-
 use super::super::decode::builder::Builder;
 use super::super::decode::draft::Refusal;
-use super::super::exec::alu::{Apply2, Apply3, Lane, lane1, lane2, lane3};
+use super::super::exec::alu::{Lane, lane1, lane2, lane3};
+use super::super::exec::doubles::{Add, Fma, Mul, Sub, SubReversed};
+use super::super::exec::special_function::special1;
+use super::super::exec::wide::{wide2, wide3};
 use super::{Form, Row, build, flag, lane, pick, rounding};
-use crate::numeric::rounding::{Mode, Rounding};
-use crate::numeric::{approx, fp32, fp64};
-
-/// `.f64` arithmetic: what the host computes is right unless it is a NaN, of whose bits the operands decide.
-macro_rules! doubles {
-    ($($name:ident: $apply:ident<$($number:ty),*> = $exact:path, |$($operand:ident),*| $host:expr;)*) => {$(
-        #[derive(Clone, Copy)]
-        struct $name<R>(PhantomData<R>);
-
-        impl<R> $name<R> {
-            const NEW: Self = $name(PhantomData);
-        }
-
-        impl<R: Rounding + Copy + 'static> $apply<$($number),*> for $name<R> {
-            type Output = u64;
-
-            #[inline(always)]
-            fn apply(self, $($operand: u64),*) -> u64 {
-                $exact($($operand),*)
-            }
-
-            #[inline(always)]
-            fn try_apply(self, $($operand: u64),*) -> (u64, bool) {
-                if R::MODE != Mode::Nearest {
-                    return (self.apply($($operand),*), true);
-                }
-                $(let $operand = f64::from_bits($operand);)*
-                let result: f64 = $host;
-                (result.to_bits(), !result.is_nan())
-            }
-        }
-    )*};
-}
-
-doubles! {
-    Add: Apply2<u64, u64> = fp64::add::<R>, |a, b| a + b;
-    Sub: Apply2<u64, u64> = fp64::sub::<R>, |a, b| a - b;
-    SubReversed: Apply2<u64, u64> = fp64::sub_reversed::<R>, |a, b| a - b;
-    Mul: Apply2<u64, u64> = fp64::mul::<R>, |a, b| a * b;
-    Fma: Apply3<u64, u64, u64> = fp64::fma::<R>, |a, b, c| a.mul_add(b, c);
-}
+use crate::numeric::{approx, fp32, fp64, special};
 
 pub(super) const ROWS: &[Row] = &[
     build("add[.{rn|rz|rm|rp}][.ftz][.sat].f32", |builder, form| {
@@ -72,17 +33,17 @@ pub(super) const ROWS: &[Row] = &[
     }),
     build("fma.{rn|rz|rm|rp}[.ftz][.sat].f32", fma),
     build("mad[.{rn|rz|rm|rp}][.ftz][.sat].f32", fma),
-    build("add[.{rn|rz|rm|rp}].f64", |b, f| in_order(b, rounding!(f, R => lane2(Add::<R>::NEW)))),
+    build("add[.{rn|rz|rm|rp}].f64", |b, f| in_order(b, rounding!(f, R => wide2::<Add<R>>()))),
     build("sub[.{rn|rz|rm|rp}].f64", |builder, form| {
         let lane = match builder.comes_after(1, 2) {
-            false => rounding!(form, R => lane2(Sub::<R>::NEW)),
-            true => rounding!(form, R => lane2(SubReversed::<R>::NEW)),
+            false => rounding!(form, R => wide2::<Sub<R>>()),
+            true => rounding!(form, R => wide2::<SubReversed<R>>()),
         };
         builder.lane_in_order(lane)
     }),
-    build("mul[.{rn|rz|rm|rp}].f64", |b, f| in_order(b, rounding!(f, R => lane2(Mul::<R>::NEW)))),
-    build("fma.{rn|rz|rm|rp}.f64", |b, f| in_order(b, rounding!(f, R => lane3(Fma::<R>::NEW)))),
-    build("mad[.{rn|rz|rm|rp}].f64", |b, f| in_order(b, rounding!(f, R => lane3(Fma::<R>::NEW)))),
+    build("mul[.{rn|rz|rm|rp}].f64", |b, f| in_order(b, rounding!(f, R => wide2::<Mul<R>>()))),
+    build("fma.{rn|rz|rm|rp}.f64", |b, f| in_order(b, rounding!(f, R => wide3::<Fma<R>>()))),
+    build("mad[.{rn|rz|rm|rp}].f64", |b, f| in_order(b, rounding!(f, R => wide3::<Fma<R>>()))),
     pick("div.{rn|rz|rm|rp}[.ftz].f32", |f| {
         Some(rounding!(f, R => flag!(f, "ftz", FTZ => lane2(fp32::div::<R, FTZ>))))
     }),
@@ -97,20 +58,22 @@ pub(super) const ROWS: &[Row] = &[
     build("rcp.{rn|rz|rm|rp}[.ftz].f64", |builder, form| {
         reciprocal(builder, rounding!(form, R => lane2(fp64::div::<R>)), 1f64.to_bits())
     }),
-    pick("rcp[.approx][.ftz].f32", |f| Some(flag!(f, "ftz", FTZ => lane1(approx::rcp::<FTZ>)))),
+    pick("rcp[.approx][.ftz].f32", |f| Some(flag!(f, "ftz", FTZ => special1(special::Rcp::<FTZ>)))),
     lane("rcp.approx.ftz.f64", lane1(approx::rcp_ftz_f64)),
     pick("sqrt.{rn|rz|rm|rp}[.ftz].f32", |f| {
         Some(rounding!(f, R => flag!(f, "ftz", FTZ => lane1(fp32::sqrt::<R, FTZ>))))
     }),
     pick("sqrt.{rn|rz|rm|rp}.f64", |f| Some(rounding!(f, R => lane1(fp64::sqrt::<R>)))),
-    pick("sqrt[.approx][.ftz].f32", |f| Some(flag!(f, "ftz", FTZ => lane1(approx::sqrt::<FTZ>)))),
-    pick("rsqrt[.approx][.ftz].f32", |f| Some(flag!(f, "ftz", FTZ => lane1(approx::rsqrt::<FTZ>)))),
+    pick("sqrt[.approx][.ftz].f32", |f| Some(flag!(f, "ftz", FTZ => special1(special::Sqrt::<FTZ>)))),
+    pick("rsqrt[.approx][.ftz].f32", |f| Some(flag!(f, "ftz", FTZ => special1(special::Rsqrt::<FTZ>)))),
     lane("rsqrt.approx.f64", lane1(approx::rsqrt_f64)),
     lane("rsqrt.approx.ftz.f64", lane1(approx::rsqrt_ftz_f64)),
-    pick("sin[.approx][.ftz].f32", |f| Some(flag!(f, "ftz", FTZ => lane1(approx::sin::<FTZ>)))),
-    pick("cos[.approx][.ftz].f32", |f| Some(flag!(f, "ftz", FTZ => lane1(approx::cos::<FTZ>)))),
-    pick("lg2[.approx][.ftz].f32", |f| Some(flag!(f, "ftz", FTZ => lane1(approx::lg2::<FTZ>)))),
-    pick("ex2[.approx][.ftz].f32", |f| Some(flag!(f, "ftz", FTZ => lane1(approx::ex2::<FTZ>)))),
+    // `.ftz` makes no difference.
+    lane("sin[.approx][.ftz].f32", special1(special::Sin)),
+    // `.ftz` makes no difference.
+    lane("cos[.approx][.ftz].f32", special1(special::Cos)),
+    pick("lg2[.approx][.ftz].f32", |f| Some(flag!(f, "ftz", FTZ => special1(special::Lg2::<FTZ>)))),
+    pick("ex2[.approx][.ftz].f32", |f| Some(flag!(f, "ftz", FTZ => special1(special::Ex2::<FTZ>)))),
     lane("tanh.approx.f32", lane1(approx::tanh_f32)),
     pick("abs[.ftz].f32", |f| Some(flag!(f, "ftz", FTZ => lane1(fp32::abs::<FTZ>)))),
     pick("neg[.ftz].f32", |f| Some(flag!(f, "ftz", FTZ => lane1(fp32::neg::<FTZ>)))),

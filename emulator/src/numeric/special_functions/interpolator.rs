@@ -15,6 +15,7 @@ const UPPER: u32 = 8;
 
 /// The coefficients for the fractions with the same upper bits.
 #[derive(Debug, Clone, Copy)]
+#[repr(C)] // Vector code reads it whole.
 pub(super) struct Segment {
     constant: i64,
     first: i32,
@@ -68,11 +69,12 @@ const fn products<const SIZE: usize>(first: u32, last: u32) -> [u8; SIZE] {
 
 /// A function of a fraction in this many segments.
 #[derive(Debug)]
+#[repr(transparent)]
 pub(super) struct Table<const SEGMENTS: usize>(pub(super) [Segment; SEGMENTS]);
 
 impl<const SEGMENTS: usize> Table<SEGMENTS> {
     /// Bits of a distance, where all segments are as large.
-    const REST: u32 = FRACTION - SEGMENTS.ilog2();
+    pub(super) const REST: u32 = FRACTION - SEGMENTS.ilog2();
 
     /// From here on in the file.
     const fn read(first: usize) -> Self {

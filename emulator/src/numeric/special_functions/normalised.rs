@@ -3,7 +3,7 @@
 use super::interpolator::{FRACTION, FRACTIONS, LG2, PLACES, SINE, TANH};
 use super::{BIAS, INFINITY, NAN, SIGN, is_positive_and_normal, is_zero};
 
-const ONE: u32 = (BIAS as u32) << FRACTION;
+pub(super) const ONE: u32 = (BIAS as u32) << FRACTION;
 
 /// A number below 2^52 of such units, cut off behind 24 bits.
 #[inline(always)]
@@ -45,9 +45,15 @@ fn lg2_of_others<const FTZ: bool>(a: u32) -> u32 {
 /// Of a positive normal number.
 #[inline(always)]
 fn logarithm(a: u32) -> u32 {
+    logarithm_of(a, LG2.at(a))
+}
+
+/// The same with the value for its fraction.
+#[inline(always)]
+pub(super) fn logarithm_of(a: u32, value: i64) -> u32 {
     const HERE: u32 = 36;
     let exponent = i64::from((a >> FRACTION) as i32 - BIAS);
-    let sum = (exponent << HERE) + (LG2.at(a) >> (PLACES - HERE));
+    let sum = (exponent << HERE) + (value >> (PLACES - HERE));
     // Of a negative one the complement.
     let sign = sum >> 63;
     let number = normalised(sum ^ sign, places(HERE)) | sign as u32 & SIGN;
@@ -74,14 +80,32 @@ fn turn(a: u32) -> u32 {
     shifted as u32 % (1 << TURN)
 }
 
-/// The sine of an angle that so many quarters of a turn are added to.
+/// An angle: its quarter of a turn, of which the lowest two bits count, and how far it is inside, as a fraction in the lowest bits.
+pub(super) struct Angle {
+    pub(super) quarter: u32,
+    pub(super) part: u32,
+}
+
+/// The angle that so many quarters of a turn are added to.
 #[inline(always)]
-fn sine(a: u32, quarters: u32) -> u32 {
+pub(super) fn angle(a: u32, quarters: u32) -> Angle {
     let turn = turn(a);
     let quarter = (turn >> FRACTION) + quarters;
     // In every second quarter backwards.
-    let part = turn ^ (quarter & 1).wrapping_neg();
-    let number = normalised(SINE.at(part).min(1 << PLACES), places(PLACES));
+    Angle { quarter, part: turn ^ (quarter & 1).wrapping_neg() }
+}
+
+/// The sine of an angle that so many quarters of a turn are added to.
+#[inline(always)]
+fn sine(a: u32, quarters: u32) -> u32 {
+    let Angle { quarter, part } = angle(a, quarters);
+    sine_of(a, quarter, SINE.at(part))
+}
+
+/// The same with the value for the part of its quarter.
+#[inline(always)]
+pub(super) fn sine_of(a: u32, quarter: u32, value: i64) -> u32 {
+    let number = normalised(value.min(1 << PLACES), places(PLACES));
     let sign = if quarter & 2 == 0 { 0 } else { SIGN };
     if a & !SIGN < INFINITY { number | sign } else { NAN }
 }

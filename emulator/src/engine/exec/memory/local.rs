@@ -47,6 +47,52 @@ pub(crate) unsafe fn uniform_local(lanes: &Lanes<'_>, inst: &Inst, slot: Slot, b
     same.then_some(offset)
 }
 
+/// The offsets in local memory of all lanes' accesses, if those of the live ones are all in bounds and aligned; those of dead ones are
+/// meaningless.
+///
+/// # Safety
+/// 1. `slot` is the address operand of `inst`, an instruction of the entered code.
+#[inline(always)]
+pub(crate) unsafe fn scattered_local(
+    lanes: &Lanes<'_>,
+    inst: &Inst,
+    slot: Slot,
+    bytes: u64,
+) -> Option<[u32; 32]> {
+    let access = Access(inst.aux);
+    let window = match access.space() {
+        LOCAL => 0,
+        GENERIC => windows::LOCAL,
+        _ => return None,
+    };
+    let (start, counted) = (u64::from(windows::LOCAL_START), access.address_mask());
+    // The last offset, counted from the first local byte; of an address below that byte it wraps around.
+    let limit = u64::from(lanes.local_top).checked_sub(start + bytes)?;
+    let (mut places, mut offsets, mut wrong) = ([0; 32], [0; 32], 0);
+    // SAFETY: the address operand, the caller's duty 1, is as wide as `narrow` says; there are 32 places, one for each lane, and the frame
+    // stays the entered one.
+    unsafe {
+        if access.narrow() {
+            let operand = <u32 as Source>::place(lanes, slot);
+            for (lane, place) in places.iter_mut().enumerate() {
+                *place = u64::from(<u32 as Source>::get(operand, lane));
+            }
+        } else {
+            let operand = <u64 as Source>::place(lanes, slot);
+            for (lane, place) in places.iter_mut().enumerate() {
+                *place = <u64 as Source>::get(operand, lane);
+            }
+        }
+    }
+    for (lane, place) in places.iter().enumerate() {
+        let offset = (place.wrapping_add(inst.imm) & counted).wrapping_sub(window);
+        let is_wrong = (offset.wrapping_sub(start) > limit) | (offset & (bytes - 1) != 0);
+        offsets[lane] = offset as u32;
+        wrong |= u32::from(is_wrong) << lane;
+    }
+    (wrong & lanes.mask() == 0).then_some(offsets)
+}
+
 /// Whether the lanes of `mask` all have one number.
 #[inline(always)]
 pub(crate) fn agree<T: Copy + Default + BitXor<Output = T> + BitOr<Output = T> + PartialEq>(

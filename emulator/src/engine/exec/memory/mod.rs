@@ -16,7 +16,9 @@ use super::operand::Source;
 
 pub(crate) use access::Access;
 pub(crate) use find::region;
-pub(crate) use local::{agree, is_local, local_index, local_offset, local_read, local_write, uniform_local};
+pub(crate) use local::{
+    agree, is_local, local_index, local_offset, local_read, local_write, scattered_local, uniform_local,
+};
 pub(crate) use region::Region;
 pub(crate) use runs::{HALF, RUN, Run, halves, halves_again, indexed_again, runs};
 pub(crate) use single::{EffectiveAddress, effective_address, effective_address_of, fetch, present};

@@ -2,7 +2,7 @@
 #![cfg(feature = "record")]
 #![allow(clippy::unwrap_used)]
 
-use cuda_harness::record::{ATTRIBUTE, Contents, FormatError, Recording, Region};
+use cuda_harness::record::{ATTRIBUTE, Contents, FormatError, Recording, Region, SAMPLING, Texture};
 
 fn recording() -> Recording {
     let before: Vec<u8> = (0..10_000_u32).map(|at| if at / 4096 == 1 { 0 } else { at as u8 }).collect();
@@ -29,9 +29,20 @@ fn recording() -> Recording {
         shared: 7,
         code: 0,
         driver: 13_000,
+        limits: vec![(0, 1024), (2, 1 << 40)],
         attributes: vec![(4, [9; ATTRIBUTE])],
         parameters: vec![(0, 8), (8, 4)],
         arguments: vec![1; 12],
+        textures: vec![Texture {
+            offset: 4,
+            address: 5,
+            format: 6,
+            channels: 7,
+            width: 8,
+            height: 9,
+            pitch: 10,
+            sampling: [11; SAMPLING],
+        }],
         image: b".version 8.0".to_vec(),
         regions: vec![region, variable],
     }

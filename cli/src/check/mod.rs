@@ -48,6 +48,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure> {
     let allowed = arguments.allowed()?;
     let mut prepared = arguments.started.prepare(json)?;
+    files::apart([("--log", arguments.log.as_ref()), ("--output", arguments.output.as_ref())])?;
     if let Some(output) = &arguments.output {
         files::try_to_write(output)?;
     }
@@ -64,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
     match &arguments.log {
         Some(log) => {
             // The recorder appends to it, even if the program changes its folder.
-            std::fs::write(log, "").map_err(|error| Failure::io(FileOperation::Write, log, &error))?;
+            files::empty(log)?;
             let log =
                 std::path::absolute(log).map_err(|error| Failure::io(FileOperation::Write, log, &error))?;
             command.env("CUDA_LAUNCH_CHECK_LOG", log)

@@ -2,6 +2,8 @@
 
 use cuda_emulator_stand_ins::INTERPOSER;
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -79,6 +81,11 @@ fn recorder(given: Option<&Path>) -> Result<PathBuf, Failure> {
     let beside = own.as_deref().and_then(Path::parent).map(|folder| folder.join(RECORDER));
     let candidates = given.map(Path::to_owned).or(beside);
     let found = candidates.filter(|path| path.is_file()).and_then(|path| path.canonicalize().ok());
+    if let Some(path) = found.as_ref().filter(|path| !is_library(path)) {
+        let next = format!("name the file `{RECORDER}`, which cargo builds and installs with this program");
+        let message = format!("--recorder {}: it is not a shared library\n  help: {next}", path.display());
+        return Err(Failure::new(Exit::File, message));
+    }
     found.ok_or_else(|| {
         Failure::new(
             Exit::File,
@@ -88,6 +95,13 @@ fn recorder(given: Option<&Path>) -> Result<PathBuf, Failure> {
             ),
         )
     })
+}
+
+/// Whether the loader could take it for one. A program that finds none in the recorder's place fails with words about its driver.
+fn is_library(path: &Path) -> bool {
+    let mut start = [0; 4];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && start == *b"\x7fELF" || cfg!(not(target_os = "linux"))
 }
 
 /// The path of the driver that works: the recorder would find itself by the name.

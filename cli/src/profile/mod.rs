@@ -66,6 +66,7 @@ struct Answer {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let gpu = Gpu::of(&arguments.roof)?;
+    files::apart([("--html", arguments.html.as_ref()), ("--lcov", arguments.lcov.as_ref())])?;
     [&arguments.html, &arguments.lcov]
         .into_iter()
         .flatten()

@@ -107,7 +107,10 @@ impl Device {
         // number that does not exist.
         unsafe {
             ok("cuInit", driver.cuInit(0))?;
-            ok("cuDeviceGet", driver.cuDeviceGet(&mut number, wished))?;
+            match driver.cuDeviceGet(&mut number, wished) {
+                CUresult::CUDA_ERROR_INVALID_DEVICE => return Err(place.missing("cuDeviceGet")),
+                code => ok("cuDeviceGet", code)?,
+            }
         }
         let reserved = match place.is_emulator() {
             true => Vec::new(),

@@ -60,11 +60,16 @@ impl DeviceOptions {
     /// A number that no device has is the command line's mistake, not the driver's.
     fn refused(&self, error: Error) -> Failure {
         if error.code() == Some(CUresult::CUDA_ERROR_INVALID_DEVICE) {
-            let number = self.device;
-            return Failure::usage(format!(
-                "--device {number}: the driver has no such device ({error}); `cuda-launch doctor` lists them"
-            ));
+            return self.missing(error);
         }
         error.into()
+    }
+
+    /// The same, with what told of it.
+    pub(crate) fn missing(&self, by: impl std::fmt::Display) -> Failure {
+        let number = self.device;
+        Failure::usage(format!(
+            "--device {number}: the driver has no such device ({by}); `cuda-launch doctor` lists them"
+        ))
     }
 }

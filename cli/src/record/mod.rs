@@ -22,8 +22,8 @@ into. Protect it as you would that data. `record` waits for all work of the
 context before and after the launch. Launches that are captured into a graph are
 not counted. `cuda-launch replay` reads the file. If the program is killed
 during the launch, the file has the inputs only. On the emulator
-CUDA_LAUNCH_EMULATOR_TIMEOUT=SECONDS ends a kernel that hangs with a fault, which
-is recorded.
+CUDA_LAUNCH_EMULATOR_TIMEOUT=SECONDS ends a kernel that hangs with a fault,
+which is recorded.
 
 The exit code is that of the program if it failed, or 128 plus the number of the
 signal that ended it; 1 if the launch or its outputs were not recorded, else 0.";

@@ -165,9 +165,14 @@ unsafe fn attributes(config: &CUlaunchConfig) -> Vec<LaunchAttribute> {
             }
         };
         let event = event.expose_provenance() as u64;
-        // SAFETY: as for the text below: the member is the one that the id requires.
-        let cluster = (id == Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION).then(|| unsafe { value.clusterDim });
-        let cluster = cluster.map(|dim| [dim.x, dim.y, dim.z]);
+        let cluster = match id {
+            Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION => {
+                // SAFETY: the member is the one that the id requires the program to set: duty 1.
+                let dim = unsafe { value.clusterDim };
+                Some([dim.x, dim.y, dim.z])
+            }
+            _ => None,
+        };
         // SAFETY: each member that is read is the one that the id in its arm requires the program to set: duty 1.
         let value = unsafe {
             match id {

@@ -57,6 +57,7 @@ impl FileOperation {
             (io::ErrorKind::PermissionDenied, Self::Write) => {
                 "this user has no permission to write it: change the permissions, or name another file".into()
             }
+            (io::ErrorKind::InvalidData, Self::Read) => "it has to be text in UTF-8: convert it".into(),
             (io::ErrorKind::PermissionDenied, Self::Start) if path.is_dir() => {
                 "it is a folder: name a program".into()
             }

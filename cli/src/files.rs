@@ -37,6 +37,14 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     written.map_err(|error| Failure::io(FileOperation::Write, path, &error))
 }
 
+/// Empties a file to which others append. Pipes and devices are not opened: their reader would see the end.
+pub(crate) fn empty(path: &Path) -> Result<(), Failure> {
+    match fs::metadata(path) {
+        Ok(data) if !data.is_file() && !data.is_dir() => Ok(()),
+        _ => write(path, b""),
+    }
+}
+
 /// Checks that a file can be written, before its contents are computed, and leaves it unchanged.
 ///
 /// Pipes and devices are not checked: opening a pipe waits for its reader, and closing it ends the reader's input.
@@ -136,6 +144,13 @@ impl Folder {
         loop {
             let name = format!("cuda-launch-{purpose}-{}-{number}", std::process::id());
             let path = std::env::temp_dir().join(name);
+            if path.as_os_str().as_encoded_bytes().iter().any(|byte| b":;".contains(byte)) && cfg!(unix) {
+                let message = format!(
+                    "{}: the loader does not find libraries in folders whose names have a `:` or a `;`\n  help: set TMPDIR to another folder",
+                    path.display()
+                );
+                return Err(Failure::new(Exit::File, message));
+            }
             match builder.create(&path) {
                 Ok(()) => return Ok(Self(path)),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,

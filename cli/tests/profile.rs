@@ -92,6 +92,46 @@ fn a_source_that_is_not_utf8_is_shown() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+/// In the terminal, in JSON and in the page, and once each.
+#[test]
+fn a_source_that_is_missing_is_named_with_what_to_do() {
+    let folder = scratch("profile-missing");
+    let image = folder.join("transpose.ptx");
+    let text = fs::read_to_string(root().join("tests/kernels/lineinfo/transpose.ptx")).unwrap();
+    let (named, file) =
+        text.lines().filter_map(|line| line.split_once(".file")?.1.split_once('"')).next().unwrap();
+    let file = file.split('"').next().unwrap();
+    let text = text.replace(&format!("{named}\"{file}"), &format!("{named}\"/nowhere/transpose.cu"));
+    fs::write(&image, text).unwrap();
+    let (image, page) = (image.to_str().unwrap(), folder.join("page.html"));
+    let options = ["--html", page.to_str().unwrap()];
+    let (code, answer) = json(&transpose(image, &options));
+    assert_eq!(
+        (code, &answer["missing_sources"]),
+        (0, &serde_json::json!([{ "file": "/nowhere/transpose.cu", "why": "not found" }]))
+    );
+    let words = "/nowhere/transpose.cu (not found): the lines have counts, and no text; copy the files to the folder of the image, or list the PTX with --ptx";
+    let terminal = run(&transpose(image, &[])).out;
+    let terminal = terminal.split_whitespace().collect::<Vec<_>>().join(" ");
+    let page = fs::read_to_string(page).unwrap();
+    assert_eq!((terminal.matches(words).count(), page.matches(words).count()), (1, 1), "{terminal}");
+    // The lines of the PTX are there.
+    let (_, answer) = json(&transpose(image, &["--ptx"]));
+    assert_eq!(answer["missing_sources"], serde_json::json!([]));
+    // It is found beside the image.
+    fs::write(folder.join("transpose.cu"), "text\n".repeat(100)).unwrap();
+    let (_, answer) = json(&transpose(image, &[]));
+    assert_eq!(
+        (&answer["missing_sources"], &answer["lines"][0]["text"]),
+        (&serde_json::json!([]), &"text".into())
+    );
+    // But not if it is too large.
+    fs::write(folder.join("transpose.cu"), vec![b'\n'; (4 << 20) + 1]).unwrap();
+    let (_, answer) = json(&transpose(image, &[]));
+    assert_eq!(answer["missing_sources"][0]["why"], "over the limit of 4194304 bytes");
+    fs::remove_dir_all(folder).unwrap();
+}
+
 #[test]
 fn a_page_and_a_report_of_coverage_are_written() {
     let folder = scratch("profile");

@@ -25,32 +25,6 @@ fn names(folder: &Folder) -> Vec<String> {
     names
 }
 
-/// The file under its other name is a pipe, from which somebody reads a little before the process is killed.
-#[test]
-fn a_process_that_is_killed_while_it_writes_leaves_no_part_of_a_file() {
-    let Some(recorder) = recorder() else { return };
-    let folder = Folder::new("record-killed");
-    let script = "part=$0.$$; mkfifo \"$part\" || exit 9
-        (exec 3<\"$part\"; dd bs=100 count=1 <&3 >/dev/null 2>&1; kill -9 $$) & exec \"$@\"";
-    let file = folder.file();
-    let program = [&["sh", "-c", script, file.to_str().unwrap()], large().as_slice()].concat();
-    for before in [None, Some(b"what was there")] {
-        before.into_iter().for_each(|before| std::fs::write(folder.file(), before).unwrap());
-        let (run, answer) = folder.record(&recorder, &[], &program);
-        assert_eq!((run.code, &answer["program_signal"], &answer["file"]), (137, &9.into(), &().into()));
-        assert_eq!(std::fs::read(folder.file()).ok().as_deref(), before.map(|before| &before[..]));
-        assert_eq!(names(&folder).len(), usize::from(before.is_some()), "{:?}", names(&folder));
-    }
-    let mut command = tool();
-    command
-        .args(["record", "--driver", "emulator", "--recorder"])
-        .arg(&recorder)
-        .arg("-o")
-        .arg(folder.file());
-    let run = finished(&command.arg("--").args(&program).output().unwrap());
-    assert!(run.says("not recorded: the process was ended while the recording was written"), "{}", run.err);
-}
-
 /// Any bytes may be a name.
 #[test]
 fn a_name_that_is_no_text_is_one() {

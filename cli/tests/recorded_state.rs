@@ -174,6 +174,68 @@ fn memory_that_is_mapped_in_parts_is_recorded_as_one() {
     assert_eq!((run.code, &answer["same_bytes"]), (0, &((2 << 21) + 8).into()), "{}", run.out);
 }
 
+/// `take(u64 *out)`: takes 16 MiB from the heap, and stores whether it had them.
+const HEAP: &str = ".version 7.0
+.target sm_75
+.address_size 64
+.extern .func (.param .b64 result) malloc(.param .b64 bytes);
+.visible .entry take(.param .u64 out)
+{
+    .reg .u64 %p<3>;
+    .reg .u32 %r;
+    .reg .pred %is;
+    .param .b64 bytes, result;
+    ld.param.u64 %p0, [out];
+    mov.u64 %p1, 16777216;
+    st.param.b64 [bytes], %p1;
+    call.uni (result), malloc, (bytes);
+    ld.param.b64 %p2, [result];
+    setp.ne.u64 %is, %p2, 0;
+    selp.u32 %r, 1, 0, %is;
+    st.global.u32 [%p0], %r;
+    ret;
+}";
+
+/// The heap has 8 MiB unless the program asks for more.
+#[test]
+fn the_limits_of_the_context_are_those_of_the_recording() {
+    let Some(recorder) = recorder() else { return };
+    let folder = Folder::new("record-limits");
+    // A limit of the heap has to be set before a module is loaded.
+    let main = "    handle context, module, function;\n    ptr out;\n    OK(cuInit, 0);\n    OK(cuDevicePrimaryCtxRetain, &context, 0);\n    OK(cuCtxSetCurrent, context);
+    OK(cuCtxSetLimit, 2, (size_t)64 << 20);\n    OK(cuCtxSetLimit, 0, (size_t)4096);
+    OK(cuModuleLoadData, &module, ptx);\n    OK(cuModuleGetFunction, &function, module, \"take\");
+    OK(cuMemAlloc_v2, &out, (size_t)4);\n    OK(cuMemsetD32_v2, out, 7, (size_t)1);\n    LAUNCH(1, (handle)0, &out);
+    OK(cuCtxSynchronize);\n    return 0;";
+    let Some(program) = folder.program("takes", HEAP, main) else { return };
+    let (run, _) = folder.record(&recorder, &[], &[program.to_str().unwrap()]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    let mut recording = folder.recording();
+    let limit = |id: u32| recording.limits.iter().find(|(known, _)| *known == id).map(|(_, value)| *value);
+    assert_eq!((limit(0), limit(2)), (Some(4096), Some(64 << 20)));
+    let mut after = [0; 4];
+    recording.regions.last().unwrap().after(0, &mut after);
+    assert_eq!(after, [1, 0, 0, 0]);
+    let (run, answer) = folder.replay();
+    assert_eq!((run.code, &answer["limits_not_set"]), (0, &serde_json::json!([])), "{}{}", run.out, run.err);
+    // One that nothing has.
+    recording.limits.push((77, 5));
+    folder.write(&recording);
+    let (run, answer) = folder.replay();
+    let told = serde_json::json!([{ "name": "limit 77 of the context", "recorded": 5, "now": null }]);
+    assert_eq!((run.code, &answer["limits_not_set"]), (0, &told), "{}", run.err);
+    let text = finished(&tool().arg("replay").arg(folder.file()).output().unwrap()).out;
+    assert!(
+        text.contains("note: limit 77 of the context was 5, and is unknown to this driver here"),
+        "{text}"
+    );
+    // Without them the kernel does something else.
+    recording.limits.clear();
+    folder.write(&recording);
+    let (run, answer) = folder.replay();
+    assert_eq!((run.code, &answer["differences"][0]["differing"]), (1, &1.into()), "{}", run.out);
+}
+
 /// `sample(u64 texture, u32 *out)`
 const SAMPLE: &str = ".version 7.0
 .target sm_75
@@ -190,29 +252,96 @@ const SAMPLE: &str = ".version 7.0
     ret;
 }";
 
+/// With the texture `what`, and launched so.
+fn sampling(what: &str, launched: &str) -> String {
+    format!(
+        "    BEGIN(\"sample\")\n    ptr memory, out, texture;\n    handle array = 0;\n    struct {{ size_t width, height; u32 format, channels; }} shape = {{16, 0, 3, 1}};
+    struct {{ u32 type; union {{ struct {{ ptr place; u32 format, channels; size_t width, height, pitch; }}; handle array; }}; unsigned char rest[96]; }} what = {what};
+    unsigned char how[128] = {{0}};\n    how[16] = 1;\n    OK(cuMemAlloc_v2, &memory, (size_t)4096);\n    OK(cuMemAlloc_v2, &out, (size_t)4);
+    OK(cuMemsetD32_v2, memory, 6, (size_t)1024);\n    OK(cuMemsetD32_v2, out, 0, (size_t)1);\n    (void)shape;
+    if (what.type == 0) {{ OK(cuArrayCreate_v2, &array, &shape); what.array = array; }} else what.place = memory;
+    OK(cuTexObjectCreate, &texture, &what, how, (void *)0);\n    {launched}\n    OK(cuCtxSynchronize);\n    return 0;"
+    )
+}
+
+/// Of linear memory, and of rows; also where the memory and the object are others.
 #[test]
-fn a_texture_is_refused_by_name_and_a_number_that_looks_like_one_is_not() {
+fn a_texture_of_memory_is_recorded() {
+    let Some(recorder) = recorder() else { return };
+    let rows = SAMPLE.replace(
+        "tex.1d.v4.u32.s32 {%r1, %r2, %r3, %r4}, [%p0, {%r0}]",
+        "tex.2d.v4.u32.s32 {%r1, %r2, %r3, %r4}, [%p0, {%r0, %r0}]",
+    );
+    for (kind, ptx, what) in [
+        ("linear", SAMPLE, "{.type = 2, .format = 3, .channels = 1, .width = 64}"),
+        (
+            "rows",
+            rows.as_str(),
+            "{.type = 3, .format = 3, .channels = 1, .width = 16, .height = 4, .pitch = 512}",
+        ),
+    ] {
+        let folder = Folder::new(&format!("record-texture-{kind}"));
+        // Another object before, so that the handle is not the first one.
+        let launched = "ptr second; OK(cuTexObjectCreate, &second, &what, how, (void *)0); LAUNCH(1, (handle)0, &second, &out);";
+        let Some(program) = folder.program("samples", ptx, &sampling(what, launched)) else { return };
+        let (run, answer) = folder.record(&recorder, &[], &[program.to_str().unwrap()]);
+        assert_eq!(run.code, 0, "{kind}: {answer:#}{}", run.err);
+        let mut recording = folder.recording();
+        let sizes: Vec<u64> = recording.regions.iter().map(|region| region.bytes).collect();
+        assert_eq!(
+            (recording.textures.len(), recording.textures[0].offset, sizes),
+            (1, 0, vec![4, 4096]),
+            "{kind}"
+        );
+        let (run, answer) = folder.replay();
+        assert_eq!((run.code, &answer["same_bytes"]), (0, &4100.into()), "{kind}: {}{}", run.out, run.err);
+        let run = finished(&tool().args(["replay", "--apart"]).arg(folder.file()).output().unwrap());
+        assert_eq!(run.code, 0, "{kind}: {}{}", run.out, run.err);
+        // With other values in it the result is another.
+        recording.regions[1].before = Contents::of(&[7; 4096]);
+        folder.write(&recording);
+        let (run, answer) = folder.replay();
+        assert_eq!(
+            (run.code, &answer["differences"][0]["now"]),
+            (1, &"07070707".into()),
+            "{kind}: {}",
+            run.out
+        );
+        // One that cannot be.
+        recording.textures[0].channels = 3;
+        folder.write(&recording);
+        let run = finished(&tool().arg("replay").arg(folder.file()).output().unwrap());
+        assert!(run.code == 4 && run.says("cuTexObjectCreate returned"), "{kind}: {} {}", run.code, run.err);
+        recording.textures[0].offset = 12;
+        folder.write(&recording);
+        let run = finished(&tool().arg("replay").arg(folder.file()).output().unwrap());
+        assert!(
+            run.code == 3 && run.says("a texture at 12, but 16 bytes of arguments"),
+            "{kind}: {}",
+            run.err
+        );
+    }
+}
+
+#[test]
+fn a_texture_of_an_array_is_refused_by_name_and_a_number_that_looks_like_one_is_not() {
     let Some(recorder) = recorder() else { return };
     let folder = Folder::new("record-texture");
-    let main = |launched: &str| {
-        format!(
-            "    BEGIN(\"sample\")\n    ptr memory, out, texture;\n    struct {{ u32 type; ptr place; u32 format, channels; size_t bytes; unsigned char rest[120]; }} what = {{.type = 2, .format = 3, .channels = 1, .bytes = 64}};
-    unsigned char how[128] = {{0}};\n    how[16] = 1;\n    OK(cuMemAlloc_v2, &memory, (size_t)64);\n    OK(cuMemAlloc_v2, &out, (size_t)4);
-    OK(cuMemsetD32_v2, memory, 6, (size_t)16);\n    OK(cuMemsetD32_v2, out, 0, (size_t)1);\n    what.place = memory;
-    OK(cuTexObjectCreate, &texture, &what, how, (void *)0);\n    {launched}\n    OK(cuCtxSynchronize);\n    return 0;"
-        )
-    };
     let launch = "LAUNCH(1, (handle)0, &texture, &out);";
-    let Some(program) = folder.program("samples", SAMPLE, &main(launch)) else { return };
+    let main = sampling("{.type = 0}", launch);
+    let Some(program) = folder.program("samples", SAMPLE, &main) else { return };
     let (run, answer) = folder.record(&recorder, &[], &[program.to_str().unwrap()]);
     let why = answer["why_not"].as_str().unwrap_or_default();
     assert_eq!((run.code, &answer["program_code"]), (1, &0.into()), "{answer:#}{}", run.err);
-    assert!(why.starts_with("argument 0 is texture#1, and a recording has no textures"), "{why}");
+    assert!(
+        why.starts_with("argument 0 is texture#1, of an array, and a recording has no surfaces"),
+        "{why}"
+    );
     assert!(!folder.file().exists());
     // A kernel that uses no texture has a number there.
     let other =
         SAMPLE.replace("tex.1d.v4.u32.s32 {%r1, %r2, %r3, %r4}, [%p0, {%r0}];", "cvt.u32.u64 %r1, %p0;");
-    let Some(program) = folder.program("numbers", &other, &main(launch)) else { return };
+    let Some(program) = folder.program("numbers", &other, &main) else { return };
     let (run, _) = folder.record(&recorder, &[], &[program.to_str().unwrap()]);
     assert_eq!((run.code, folder.replay().0.code), (0, 0), "{}", run.err);
 }

@@ -165,6 +165,14 @@ unsafe fn attributes(config: &CUlaunchConfig) -> Vec<LaunchAttribute> {
             }
         };
         let event = event.expose_provenance() as u64;
+        let cluster = match id {
+            Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION => {
+                // SAFETY: the member is the one that the id requires the program to set: duty 1.
+                let dim = unsafe { value.clusterDim };
+                Some([dim.x, dim.y, dim.z])
+            }
+            _ => None,
+        };
         // SAFETY: each member that is read is the one that the id in its arm requires the program to set: duty 1.
         let value = unsafe {
             match id {
@@ -187,7 +195,7 @@ unsafe fn attributes(config: &CUlaunchConfig) -> Vec<LaunchAttribute> {
                 _ => "..".to_owned(),
             }
         };
-        LaunchAttribute { id, value, event }
+        LaunchAttribute { id, value, event, cluster }
     };
     (0..count).map(one).collect()
 }
@@ -274,6 +282,9 @@ pub struct LaunchAttribute {
     /// The handle of the event that the launch records; null for other attributes.
     #[cfg_attr(not(feature = "check"), allow(dead_code, reason = "the checks follow it"))]
     pub(crate) event: u64,
+    /// The dimensions of the cluster; none for other attributes.
+    #[cfg_attr(not(feature = "check"), allow(dead_code, reason = "the checks compare it"))]
+    pub(crate) cluster: Option<[u32; 3]>,
 }
 
 impl LaunchAttribute {

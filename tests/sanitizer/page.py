@@ -15,6 +15,7 @@ from runner import read_cases
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parents[1] / "docs/sanitizer.md"
 TOOLS = ["memcheck", "racecheck", "initcheck", "synccheck"]
+SILENT = ("-", "hangs", "not run")
 GROUPS = {"memory": "Accesses and leaks", "race": "Order", "init": "Initialisation", "sync": "Synchronisation"}
 
 
@@ -30,13 +31,13 @@ def main():
         for case in (case for case in cases if case.module.endswith(f"/{module}")):
             alone, *tools = results[case.name]
             for tool, said in zip(TOOLS, tools):
-                sums[tool] += said not in ("-", "hangs")
+                sums[tool] += said not in SILENT
             sums["alone"] += case.finds != "nothing" and not case.finds.startswith(("check:", "schedules:"))
             sums["all"] += case.finds != "nothing"
             cells = [f"`{case.name}`", case.words, alone, *map(short, tools), shown(case.finds)]
             table.append(f"| {' | '.join(cells)} |")
     found = [results[case.name][1:] for case in cases]
-    any_tool = sum(any(said not in ("-", "hangs") for said in tools) for tools in found)
+    any_tool = sum(any(said not in SILENT for said in tools) for tools in found)
     head = ["| | memcheck | racecheck | initcheck | synccheck | any of the four | emulator, its checks | with `check` and `--schedules` |"]
     head.append("|---|---|---|---|---|---|---|---|")
     counts = [str(sums[tool]) for tool in TOOLS] + [str(any_tool), str(sums["alone"]), str(sums["all"])]
@@ -54,7 +55,7 @@ def between(text, name, lines):
 
 
 def short(said):
-    return said if said in ("-", "hangs") else "yes"
+    return said if said in SILENT else "yes"
 
 
 def shown(finds):

@@ -345,6 +345,17 @@ template <bool wrong> D void phases_in_one_launch(unsigned *data, unsigned *more
 }
 PAIR(phases_in_one_launch)
 
+// Fetched by the kernel that writes it, or by the next one.
+template <bool wrong> D void texture_written(unsigned *data, unsigned *texture) {
+    unsigned value, x, y, z;
+    if (wrong) data[t] = t;
+    __syncthreads();
+    asm volatile("tex.1d.v4.u32.s32 {%0, %1, %2, %3}, [%4, {%5}];"
+                 : "=r"(value), "=r"(x), "=r"(y), "=r"(z) : "l"(texture), "r"(63 - t));
+    data[64 + t] = value;
+}
+PAIR(texture_written)
+
 // Launched on two streams, with the same memory or not.
 template <bool wrong> D void streams(unsigned *data, unsigned *more) { data[t] = more[t] + 1; }
 PAIR(streams)

@@ -43,6 +43,7 @@ mod record;
 mod runtime;
 mod timeline;
 mod turns;
+mod written;
 
 use cuda_driver_sys::CUresult;
 use cuda_harness::stack;

@@ -4,16 +4,15 @@
 //! and `_OUTPUT` are its options.
 
 use cuda_driver_sys::Driver;
-use cuda_emulator::stderr;
-use cuda_harness::record::{Event, Record, RecordOptions, Recording};
+use cuda_harness::record::{Event, Record, RecordOptions};
 use serde_json::json;
-use std::fs::{self, File};
-use std::io::{self, BufWriter};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::layer::{line, say};
 use crate::own;
+use crate::written::{self, Part};
 
 pub(crate) const FILE: &str = "CUDA_LAUNCH_RECORD_FILE";
 
@@ -29,7 +28,8 @@ pub(crate) fn over(base: Arc<Driver>) -> Arc<Driver> {
         options = options.limit(limit);
     }
     let output = PathBuf::from(own::variable("CUDA_LAUNCH_RECORD_OUTPUT").unwrap_or_default());
-    match options.over(&base, move |event| tell(event, &output)) {
+    let output = Output { path: output, inputs: Mutex::new(None) };
+    match options.over(&base, move |event| output.tell(event)) {
         Ok(record) => {
             line(&json!({ "is": "start" }));
             let driver = record.driver();
@@ -43,75 +43,72 @@ pub(crate) fn over(base: Arc<Driver>) -> Arc<Driver> {
     }
 }
 
-/// The recording is written at once, because the program may crash afterwards.
-fn tell(event: Event, output: &Path) {
-    let failed = |why: String| line(&json!({ "is": "failed", "why": why }));
-    match event {
-        Event::Begun(kernel) => line(&json!({ "is": "begun", "kernel": kernel })),
-        Event::Failed(why) => failed(why),
-        Event::Recorded(recording) => match write(output, &recording) {
-            Ok(()) => {
-                line(&json!({ "is": "recorded", "what": recording.to_string(), "code": recording.code }))
+/// The file that is written.
+struct Output {
+    path: PathBuf,
+    /// The file with the inputs, until the launch is over.
+    inputs: Mutex<Option<Part>>,
+}
+
+impl Output {
+    /// Everything is written at once: the process may end during the launch or after it, without another call.
+    fn tell(&self, event: Event) {
+        let mut inputs = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            Event::Begun(recording) => {
+                line(&json!({ "is": "begun", "kernel": recording.kernel }));
+                match written::inputs(&self.path, &recording) {
+                    Ok(Some(part)) => {
+                        line(&part.line("inputs", &json!(recording.to_string())));
+                        *inputs = Some(part);
+                    }
+                    Ok(None) => {}
+                    Err(error) => self.failed(&error),
+                }
             }
-            Err(error) => failed(format!("{}: {error}", output.display())),
-        },
-    }
-}
-
-/// Writes the file completely or not at all, even if this process is killed meanwhile; another process of the program may write the same
-/// file. The signals for a file at its size limit and for a pipe without a reader must not reach the program.
-fn write(output: &Path, recording: &Recording) -> io::Result<()> {
-    stderr::without_a_signal(|| match replaced(output) {
-        Some(target) => replace(&target, recording),
-        None => put(File::create(output)?, recording).map(drop),
-    })
-}
-
-/// The path to be replaced by a new file: the target of a symbolic link, so that the link is kept. None for pipes and devices, which are
-/// written directly; `/dev/stdout` may be a file that the program writes to.
-fn replaced(output: &Path) -> Option<PathBuf> {
-    let of_the_system = ["/dev", "/proc"].iter().any(|folder| output.starts_with(folder));
-    match fs::metadata(output) {
-        Ok(file) if !file.is_file() || of_the_system => None,
-        Ok(_) => fs::canonicalize(output).ok(),
-        // A link whose target does not exist yet.
-        Err(_) if fs::symlink_metadata(output).is_ok() => None,
-        Err(_) => Some(output.to_owned()),
-    }
-}
-
-fn replace(target: &Path, recording: &Recording) -> io::Result<()> {
-    let mut part = target.as_os_str().to_owned();
-    part.push(format!(".{}", std::process::id()));
-    let part = PathBuf::from(part);
-    // If this process is killed, the tool finds the temporary file by this name.
-    line(&json!({ "is": "writing", "process": std::process::id() }));
-    let written = File::create(&part).and_then(|file| {
-        // The file may be private; the file that replaces it gets the same permissions.
-        if let Ok(before) = fs::metadata(target) {
-            file.set_permissions(before.permissions())?;
+            Event::Failed(why) => self.without_outputs(inputs.take(), &why),
+            Event::Recorded(recording) => match written::whole(&self.path, &recording) {
+                Ok(()) => {
+                    inputs.take().into_iter().for_each(Part::remove);
+                    line(&json!({ "is": "recorded", "what": recording.to_string(), "code": recording.code }));
+                }
+                Err(error) => self.without_outputs(inputs.take(), &self.why(&error)),
+            },
         }
-        put(file, recording)?.sync_all()?;
-        fs::rename(&part, target)
-    });
-    if written.is_err() {
-        let _ = fs::remove_file(&part);
-    } else if let Some(Ok(folder)) = target.parent().map(File::open) {
-        // Makes the new name durable, too; some file systems refuse that.
-        let _ = folder.sync_all();
     }
-    written
-}
 
-fn put(file: File, recording: &Recording) -> io::Result<File> {
-    let mut writer = BufWriter::with_capacity(1 << 16, file);
-    recording.write_to(&mut writer)?;
-    writer.into_inner().map_err(io::IntoInnerError::into_error)
+    /// The launch is over, and the file has its inputs at most.
+    fn without_outputs(&self, inputs: Option<Part>, why: &str) {
+        match inputs.map(Part::keep) {
+            Some(Ok(part)) => {
+                line(&json!({ "is": "recorded", "what": part, "code": 0, "why_no_outputs": why }));
+            }
+            Some(Err(error)) => self.failed(&error),
+            None => line(&json!({ "is": "failed", "why": why })),
+        }
+    }
+
+    fn failed(&self, error: &io::Error) {
+        line(&json!({ "is": "failed", "why": self.why(error) }));
+    }
+
+    fn why(&self, error: &io::Error) -> String {
+        let next = match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+                "make room, or write to another disk with -o"
+            }
+            io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound => {
+                "the program's user has to be able to make files in that folder"
+            }
+            _ => "name another file with -o",
+        };
+        format!("{}: {error}: {next}", self.path.display())
+    }
 }
 
 /// Reports which kernels were launched.
 pub(crate) fn end() {
-    let Some(record) = RECORD.get() else { return };
+    let Some(record) = RECORD.get().filter(|record| !record.is_busy()) else { return };
     line(&json!({ "is": "end", "launches": record.launches(), "captured": record.captured() }));
 }
 

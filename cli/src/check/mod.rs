@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
     match &arguments.log {
         Some(log) => {
             // The recorder appends to it, even if the program changes its folder.
-            std::fs::write(log, "").map_err(|error| Failure::io(FileOperation::Write, log, &error))?;
+            files::empty(log)?;
             let log =
                 std::path::absolute(log).map_err(|error| Failure::io(FileOperation::Write, log, &error))?;
             command.env("CUDA_LAUNCH_CHECK_LOG", log)

@@ -2,7 +2,7 @@
 
 use cuda_emulator::{Counts, InstructionProfile, KernelProfile};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::arithmetic::Arithmetic;
 
@@ -31,6 +31,14 @@ pub(super) struct Listing {
     pub(super) lines: Vec<Line>,
     /// Whether the lines are those of the source.
     pub(super) is_source: bool,
+    /// Source files whose lines cannot be shown.
+    pub(super) missing: Vec<Missing>,
+}
+
+/// A source file that cannot be shown.
+pub(super) struct Missing {
+    pub(super) file: String,
+    pub(super) why: String,
 }
 
 /// The instructions of a line.
@@ -57,15 +65,18 @@ impl Listing {
                 last = Some(&instruction.function);
             }
         }
-        let mut lines = Vec::new();
+        let (mut lines, mut missing) = (Vec::new(), Vec::new());
         for (file, counted) in files {
             let text = match file {
-                Some(file) => read(Path::new(file), image),
+                Some(file) => read(Path::new(file), image).unwrap_or_else(|why| {
+                    missing.push(Missing { file: file.to_owned(), why });
+                    Vec::new()
+                }),
                 None => profile.text.lines().map(str::to_owned).collect(),
             };
             add(&mut lines, file, &counted, &text);
         }
-        Listing { lines, is_source }
+        Listing { lines, is_source, missing }
     }
 
     /// The maximum of a count over all lines.
@@ -82,17 +93,20 @@ pub(super) fn place(instruction: &InstructionProfile, is_source: bool) -> Option
     }
 }
 
-/// The lines of a source, if it is found.
-fn read(file: &Path, image: &Path) -> Vec<String> {
+/// The lines of a source, or why there are none.
+fn read(file: &Path, image: &Path) -> Result<Vec<String>, String> {
     let folder = image.parent().unwrap_or(Path::new(""));
     let places =
         [Some(file.to_owned()), Some(folder.join(file)), file.file_name().map(|name| folder.join(name))];
-    let is_small =
-        |path: &PathBuf| std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() <= MOST_BYTES);
-    let found = places.into_iter().flatten().find(is_small);
-    let bytes = found.and_then(|path| std::fs::read(path).ok()).unwrap_or_default();
+    let found = places.into_iter().flatten().find(|path| path.is_file());
+    let path = found.ok_or_else(|| "not found".to_owned())?;
+    let bytes = std::fs::metadata(&path).map_or(0, |file| file.len());
+    if bytes > MOST_BYTES {
+        return Err(format!("over the limit of {MOST_BYTES} bytes"));
+    }
+    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
     // Sources may be in another encoding: what is not UTF-8 is shown as such.
-    String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect()
+    Ok(String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect())
 }
 
 /// The lines that have instructions, and a few around these.

@@ -128,6 +128,7 @@ fn answer_json(answer: &Answer) -> Value {
             "ridge": place.ridge(),
         })),
         "not_covered": text::uncovered(answer).iter().map(text::Uncovered::json).collect::<Vec<_>>(),
+        "missing_sources": listing.missing.iter().map(|missing| json!({ "file": missing.file, "why": missing.why })).collect::<Vec<_>>(),
         "allocations": profile.allocations.iter().map(|one| allocation_json(answer, one)).collect::<Vec<_>>(),
         "lines": lines.map(line_json).collect::<Vec<_>>(),
     })

@@ -101,6 +101,16 @@ pub(super) fn summary(answer: &Answer) -> Vec<(&'static str, String)> {
         lines.push(("operations:", format!("{}{each}", kinds.join(", "))));
     }
     lines.extend(answer.place.map(|place| ("roofline:", place.text())));
+    if !answer.listing.missing.is_empty() {
+        let files =
+            answer.listing.missing.iter().map(|missing| format!("{} ({})", missing.file, missing.why));
+        let files: Vec<String> = files.collect();
+        let told = format!(
+            "{}: the lines have counts, and no text; copy the files to the folder of the image, or list the PTX with --ptx",
+            files.join(", ")
+        );
+        lines.push(("no source:", told));
+    }
     let uncovered = uncovered(answer);
     if !uncovered.is_empty() {
         let told: Vec<String> = uncovered.iter().map(Uncovered::text).collect();

@@ -1,7 +1,7 @@
 //! `cuda-launch record -- PROGRAM`: the program runs with the recorder as its driver, which writes one launch to a file.
 
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::failure::{Exit, Failure};
 use crate::files;
@@ -12,6 +12,8 @@ use crate::program::{self, Ended};
 use crate::style;
 use crate::table::Columns;
 
+mod parts;
+
 /// The end of `--help`.
 const NOTES: &str = "\
 The file has the kernel's image as the program loaded it, the configuration, the
@@ -20,12 +22,12 @@ allocation that a pointer in the arguments, or in such an allocation, points
 into. Protect it as you would that data. `record` waits for all work of the
 context before and after the launch. Launches that are captured into a graph are
 not counted. `cuda-launch replay` reads the file. If the program is killed
-during the launch, or while the file is written, there is no file, or the one
-from before. On the emulator CUDA_LAUNCH_EMULATOR_TIMEOUT=SECONDS ends a kernel
-that hangs with a fault, which is recorded.
+during the launch, the file has the inputs only. On the emulator
+CUDA_LAUNCH_EMULATOR_TIMEOUT=SECONDS ends a kernel that hangs with a fault,
+which is recorded.
 
 The exit code is that of the program if it failed, or 128 plus the number of the
-signal that ended it; 1 if the launch was not recorded, else 0.";
+signal that ended it; 1 if the launch or its outputs were not recorded, else 0.";
 
 #[derive(clap::Args)]
 #[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]
@@ -61,18 +63,9 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
     let ended = program::run(&mut prepared.command)?;
     let lines = std::fs::read_to_string(&lines).unwrap_or_default();
     // A program that was killed may leave the last line cut.
-    let lines: Vec<Value> = lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let cut = lines.iter().filter(|line| line["is"] == "writing").any(|line| is_cut(&output, line));
+    let mut lines: Vec<Value> = lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let cut = parts::settle(&output, &mut lines);
     Ok(answer(arguments, &lines, ended, cut))
-}
-
-/// Whether a process ended before it renamed its temporary file; the file is then removed.
-fn is_cut(output: &Path, writing: &Value) -> bool {
-    let Some(process) = writing["process"].as_u64() else { return false };
-    // The recorder's name for it: that of the target of a link, if there was one, with a suffix.
-    let mut part = std::fs::canonicalize(output).unwrap_or_else(|_| output.to_owned()).into_os_string();
-    part.push(format!(".{process}"));
-    !program::is_alive(process) && std::fs::remove_file(part).is_ok()
 }
 
 /// The outcome, from the recorder's lines.
@@ -100,12 +93,14 @@ fn answer(arguments: &Arguments, lines: &[Value], ended: Ended, cut: bool) -> Ou
     if let Some(signal) = ended.signal {
         text += &format!("  the program was ended by signal {signal}\n");
     }
-    let own = if recorded.is_some() { Exit::Well } else { Exit::Found } as u8;
+    let is_whole = recorded.is_some_and(|line| line["why_no_outputs"].is_null());
+    let own = if is_whole { Exit::Well } else { Exit::Found } as u8;
     let program = Some(ended.exit_code()).filter(|code| *code != 0).unwrap_or(own);
     let answer = json!({
         "schema": "cuda-launch.record.1",
         "file": recorded.map(|_| file.to_string()),
         "launch": recorded.map(|line| text_of(line, "what")),
+        "why_no_outputs": recorded.map_or(&Value::Null, |line| &line["why_no_outputs"]),
         "why_not": failed.filter(|_| recorded.is_none()).map(|line| text_of(line, "why")),
         "launches": counted(lines),
         "captured": captured(lines),
@@ -115,8 +110,12 @@ fn answer(arguments: &Arguments, lines: &[Value], ended: Ended, cut: bool) -> Ou
     Outcome { is_error: true, program: Some(program), ..Outcome::new(text, answer) }
 }
 
-/// The result of a launch that failed.
+/// What the file lacks: the outputs of a launch that failed, or of which they were not recorded.
 fn fault(recorded: &Value) -> String {
+    if let Some(why) = recorded["why_no_outputs"].as_str() {
+        let text = format!("the file has the inputs of the launch, and no outputs: {why}");
+        return Columns::err().wrap(&text, "  ");
+    }
     let code = recorded["code"].as_u64().and_then(|code| u32::try_from(code).ok()).unwrap_or(0);
     match cuda_launch::sys::CUresult(code) {
         cuda_launch::sys::CUresult::SUCCESS => String::new(),
@@ -132,9 +131,10 @@ fn unended(lines: &[Value]) -> Option<String> {
     }
     let begun = lines.iter().rfind(|line| line["is"] == "begun");
     let why = match begun.and_then(|line| line["kernel"].as_str()) {
+        // To a pipe or a device: other files have the inputs.
         Some(kernel) => format!(
-            ": the launch of `{kernel}` had begun, and the process was ended before the launch was done; a recording is written then\n  \
-             help: on the emulator, CUDA_LAUNCH_EMULATOR_TIMEOUT=SECONDS ends a kernel that hangs with a fault, and the launch is recorded"
+            ": the launch of `{kernel}` had begun, and the process was ended before the launch was done\n  \
+             help: write the recording to a file, which then has the inputs"
         ),
         None => ": the process was ended before the launch, and before it could say what it had launched"
             .to_owned(),

@@ -16,6 +16,7 @@ use std::ops::Range;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
+use super::textures;
 use crate::failure::{Exit, Failure};
 use crate::run::DeviceOptions;
 
@@ -59,6 +60,16 @@ pub(super) struct Replayed {
     pub(super) changed: usize,
     /// Attributes that were left out.
     pub(super) left_out: Vec<u32>,
+    /// Limits of the context that this device does not have so.
+    pub(super) limits: Vec<Limit>,
+}
+
+/// A limit of the context that could not be set.
+pub(super) struct Limit {
+    pub(super) name: String,
+    pub(super) recorded: u64,
+    /// None if this driver does not know it.
+    pub(super) now: Option<u64>,
 }
 
 /// Memory that is not as recorded.
@@ -78,7 +89,7 @@ impl Replayed {
     }
 }
 
-fn ok(call: &str, code: CUresult) -> Result<(), Failure> {
+pub(super) fn ok(call: &str, code: CUresult) -> Result<(), Failure> {
     match code {
         CUresult::SUCCESS => Ok(()),
         code => Err(Failure::new(Exit::Driver, format!("{call} returned {code:?}"))),
@@ -117,6 +128,8 @@ impl Device {
 
     /// Launches the kernel with the memory that it had, and compares. `relocates` has pointers in memory changed too.
     pub(super) fn replay(&self, recording: &Recording, relocates: bool) -> Result<Replayed, Failure> {
+        // Before the module: its kernels may get a heap as soon as it is loaded.
+        let limits = self.limit(recording);
         // Before the module, whose variables would otherwise take these addresses.
         let allocations = recording.regions.iter().filter(|region| region.variable.is_none());
         let mut allocations =
@@ -132,6 +145,13 @@ impl Device {
         for word in arguments.as_chunks_mut::<8>().0 {
             if let Some((_, new)) = placed.elsewhere(u64::from_le_bytes(*word)) {
                 *word = new.to_le_bytes();
+            }
+        }
+        for texture in &recording.textures {
+            let address = placed.elsewhere(texture.address).map_or(texture.address, |(_, new)| new);
+            let place = arguments.get_mut(texture.offset as usize..).and_then(<[u8]>::first_chunk_mut::<8>);
+            if let Some(place) = place {
+                *place = textures::create(&self.driver, texture, address)?.to_le_bytes();
             }
         }
         let (mut stale, mut changed) = (0, 0);
@@ -152,7 +172,28 @@ impl Device {
             same += region.bytes - difference.as_ref().map_or(0, |difference| difference.bytes);
             differences.extend(difference);
         }
-        Ok(Replayed { code, is_compared, differences, same, moved, stale, changed, left_out })
+        Ok(Replayed { code, is_compared, differences, same, moved, stale, changed, left_out, limits })
+    }
+
+    /// Sets the limits of the context, and returns those that this device does not accept.
+    fn limit(&self, recording: &Recording) -> Vec<Limit> {
+        let get = |limit| {
+            let mut value = 0;
+            // SAFETY: the output is a number and outlives the call, which has no other requirement.
+            let code = unsafe { self.driver.cuCtxGetLimit(&mut value, limit) };
+            (code == CUresult::SUCCESS).then_some(value as u64)
+        };
+        let set = |(id, recorded): &(u32, u64)| {
+            let (limit, value) = (CUlimit(*id), usize::try_from(*recorded).unwrap_or(usize::MAX));
+            if get(limit) != Some(*recorded) {
+                // SAFETY: the call takes two numbers, and returns an error for those that it does not accept. The result is queried.
+                let _ = unsafe { self.driver.cuCtxSetLimit(limit, value) };
+            }
+            let now = get(limit).filter(|now| now < recorded);
+            let is_less = now.is_some() || get(limit).is_none();
+            is_less.then(|| Limit { name: limit_name(limit), recorded: *recorded, now })
+        };
+        recording.limits.iter().filter_map(set).collect()
     }
 
     /// The address of a variable of the module.
@@ -420,6 +461,18 @@ fn reserve(driver: &Driver, regions: &[Region]) -> Vec<Range<u64>> {
         }
     });
     merged
+}
+
+fn limit_name(limit: CUlimit) -> String {
+    let name = match limit {
+        CUlimit::CU_LIMIT_STACK_SIZE => "the stack of a thread, in bytes,",
+        CUlimit::CU_LIMIT_PRINTF_FIFO_SIZE => "the buffer of printf, in bytes,",
+        CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE => "the heap of malloc in kernels, in bytes,",
+        CUlimit::CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH => "the depth of grids that wait for others",
+        CUlimit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT => "the number of pending launches by kernels",
+        CUlimit(other) => return format!("limit {other} of the context"),
+    };
+    name.to_owned()
 }
 
 /// A name for the driver. Those of a file that was read have no zero in them.

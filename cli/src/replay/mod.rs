@@ -3,6 +3,7 @@
 
 mod device;
 mod report;
+mod textures;
 
 use cuda_harness::record::Recording;
 use std::collections::HashSet;
@@ -86,7 +87,8 @@ fn adjacent(recording: &Recording) -> usize {
     regions.iter().filter(|region| ends.contains(&region.address)).count()
 }
 
-fn read(path: &Path) -> Result<Recording, Failure> {
+/// Reads a file completely, and checks it.
+pub(crate) fn read(path: &Path) -> Result<Recording, Failure> {
     let bytes = files::read(path, LARGEST, "recordings")?;
     Recording::read(&bytes).map_err(|error| Failure::new(Exit::File, error.to_string()).about(path))
 }

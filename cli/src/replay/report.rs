@@ -69,6 +69,11 @@ fn notes(replayed: &Replayed) -> String {
             "",
         );
     }
+    for limit in &replayed.limits {
+        let now = limit.now.map_or("unknown to this driver".to_owned(), |now| now.to_string());
+        let told = format!("note: {} was {}, and is {now} here", limit.name, limit.recorded);
+        text += &wrap(&told, "");
+    }
     if !replayed.left_out.is_empty() {
         let ids: Vec<String> = replayed.left_out.iter().map(u32::to_string).collect();
         text += &format!("note: launch attributes not applied: {}\n", ids.join(", "));
@@ -77,6 +82,9 @@ fn notes(replayed: &Replayed) -> String {
 }
 
 fn compared(recording: &Recording, replayed: &Replayed) -> String {
+    if !replayed.is_compared && recording.is_unfinished() {
+        return "outputs not recorded: the launch was not over when the file was written\n".to_owned();
+    }
     if !replayed.is_compared {
         return match CUresult(recording.code) {
             CUresult::SUCCESS => String::new(),
@@ -168,6 +176,11 @@ fn json(
         "moved": replayed.moved,
         "stale_pointers": replayed.stale,
         "changed_pointers": replayed.changed,
+        "limits_not_set": replayed.limits.iter().map(|limit| json!({
+            "name": limit.name,
+            "recorded": limit.recorded,
+            "now": limit.now,
+        })).collect::<Value>(),
         "attributes_left_out": replayed.left_out,
     })
 }

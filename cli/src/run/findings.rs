@@ -43,6 +43,7 @@ fn access_text(access: &Access) -> String {
         FindingKind::UninitialisedCopy => "copy to the host of memory that was never written: ",
         FindingKind::OutOfBounds => "access outside the memory that its address is computed from: ",
         FindingKind::ConstantWrite => "write to constant memory: ",
+        FindingKind::StaleTexture => "fetch of what the kernel has just written: ",
         FindingKind::LiveMbarrier => "initialisation of an mbarrier that is in use: ",
         _ => access.kind.name(),
     };

@@ -30,6 +30,9 @@ pub enum FindingKind {
     OutOfBounds,
     /// A kernel writes to `__constant__` memory, which threads may read through caches that do not see the write.
     ConstantWrite,
+    /// A fetch through a texture of what the same kernel has written: the texture cache need not show it, even if a barrier or a fence orders
+    /// the two.
+    StaleTexture,
     /// `mbarrier.init` of an mbarrier that was not invalidated.
     LiveMbarrier,
     /// A block that a kernel allocated with `malloc` and that was not freed.
@@ -144,6 +147,7 @@ impl FindingKind {
             FindingKind::UninitialisedCopy => "uninitialised-copy",
             FindingKind::OutOfBounds => "out-of-bounds",
             FindingKind::ConstantWrite => "constant-write",
+            FindingKind::StaleTexture => "stale-texture",
             FindingKind::LiveMbarrier => "live-mbarrier",
             FindingKind::Leak => "leak",
         }
@@ -223,6 +227,7 @@ impl fmt::Display for Finding {
                 "access outside the memory that its address is computed from, in kernel `{kernel}`: "
             )?,
             FindingKind::ConstantWrite => write!(f, "write to constant memory in kernel `{kernel}`: ")?,
+            FindingKind::StaleTexture => write!(f, "fetch of what was just written, in kernel `{kernel}`: ")?,
             FindingKind::LiveMbarrier => {
                 write!(f, "initialisation of an mbarrier that is in use, in kernel `{kernel}`: ")?
             }

@@ -7,6 +7,7 @@
 #![allow(unsafe_code)]
 
 use super::Inner;
+use super::cluster;
 use super::ends::is_probe;
 use super::graphs::{self, Captured};
 use super::handles::handles;
@@ -64,6 +65,7 @@ impl Call<'_> {
 struct Begun<'call> {
     call: Call<'call>,
     launch: Option<Launch>,
+    raw: Option<Raw>,
     /// The stream to which it submits work.
     stream: Option<u64>,
     undo: Vec<Undo>,
@@ -135,7 +137,8 @@ impl Inner {
         let findings = match answer {
             // SAFETY: 1: duty 1, and the call succeeded.
             CUresult::SUCCESS => unsafe { self.done(begun) },
-            _ => self.failed(begun, answer),
+            // SAFETY: 1: duty 1, and the call has just returned.
+            _ => unsafe { self.failed(begun, answer) },
         };
         if is_end {
             let mut state = self.lock();
@@ -196,7 +199,19 @@ impl Inner {
         let is_refused = self.options.refuses
             && is_work
             && findings.iter().any(|finding| finding.rule.level() == Level::Error);
-        Some(Begun { call, launch, stream, undo, does, sides, foreign, is_refused, may_capture, ends: None })
+        Some(Begun {
+            call,
+            launch,
+            raw,
+            stream,
+            undo,
+            does,
+            sides,
+            foreign,
+            is_refused,
+            may_capture,
+            ends: None,
+        })
     }
 
     /// Records the effects of a call, and returns what is wrong with them.
@@ -288,8 +303,22 @@ impl Inner {
     }
 
     /// Handles a call that returned an error.
-    fn failed(&self, begun: Begun<'_>, answer: CUresult) -> Vec<Finding> {
-        let Begun { call, undo, foreign, may_capture, ends, .. } = begun;
+    ///
+    /// # Safety
+    ///
+    /// 1. The contract of the call holds, and it has just returned.
+    unsafe fn failed(&self, begun: Begun<'_>, answer: CUresult) -> Vec<Finding> {
+        let Begun { call, launch, raw, undo, foreign, may_capture, ends, .. } = begun;
+        let is_cluster = answer == CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE;
+        let launched = launch.as_ref().zip(raw.as_ref()).filter(|_| is_cluster);
+        let cluster = launched.map(|(launch, raw)| {
+            // SAFETY: 1: the function is an argument of this launch, whose contract holds by duty 1.
+            let message = unsafe { cluster::why(&self.base, raw, launch.of_library) };
+            Finding {
+                kernel: Some(launch.kernel.name.to_string()),
+                ..call.finding(Rule::ClusterSize, message)
+            }
+        });
         let mut state = self.lock();
         state.capturing -= usize::from(may_capture);
         ends.into_iter().for_each(|ended| drop(state.captures.remove(&ended.id)));
@@ -305,7 +334,7 @@ impl Inner {
         }
         let told = foreign.iter().filter(|_| !state.is_green);
         let told = told.map(|problem| call.finding(Rule::WrongContext, words_of(problem)));
-        told.chain(over_released(&call, &state, answer)).collect()
+        told.chain(cluster).chain(over_released(&call, &state, answer)).collect()
     }
 
     /// Whether a stream is being captured, so that calls submit nothing to a device.

@@ -137,7 +137,7 @@ unsafe fn limits(
 /// # Safety
 ///
 /// 1. It is a kernel of the driver, and is live until this returns.
-unsafe fn function_of(driver: &Driver, kernel: u64) -> Option<u64> {
+pub(super) unsafe fn function_of(driver: &Driver, kernel: u64) -> Option<u64> {
     let mut function = null_mut();
     // SAFETY: the output outlives the call; the kernel belongs to the driver and is live, by the caller's duty 1.
     let answer =
@@ -170,7 +170,7 @@ fn of_device(driver: &Driver, device: i32, which: Device) -> Option<u32> {
 /// # Safety
 ///
 /// 1. It is a function of the driver, and is live until this returns.
-unsafe fn of_function(driver: &Driver, function: u64, which: Of) -> Option<u32> {
+pub(super) unsafe fn of_function(driver: &Driver, function: u64, which: Of) -> Option<u32> {
     let function: CUfunction = with_exposed_provenance_mut(function as usize);
     let mut value = 0;
     // SAFETY: the output outlives the call; the function belongs to the driver and is live, by the caller's duty 1.

@@ -18,6 +18,7 @@ use std::sync::Arc;
 /// The result of inspecting a launch.
 pub(super) struct Launch {
     pub(super) kernel: Arc<Kernel>,
+    pub(super) of_library: bool,
     pub(super) stream: u64,
     /// The accesses that its first and last thread certainly make.
     pub(super) touches: Vec<Touch>,
@@ -59,7 +60,7 @@ impl Inner {
         }
         let records = raw.attributes.iter().map(|attribute| attribute.event).filter(|event| *event != 0);
         let records = records.collect();
-        Launch { kernel: known, stream: raw.stream, touches, records }
+        Launch { kernel: known, of_library, stream: raw.stream, touches, records }
     }
 
     /// What is known about the kernel, and whether it is a kernel of a library.

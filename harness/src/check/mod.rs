@@ -26,6 +26,7 @@ mod allow;
 mod area;
 mod call;
 mod clock;
+mod cluster;
 mod ends;
 mod graphs;
 mod handles;

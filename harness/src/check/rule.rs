@@ -58,6 +58,8 @@ rules! {
     BlockSize "block-size" Error "use fewer threads per block, or compile with fewer registers or a larger __launch_bounds__";
     /// More shared memory than the kernel can have.
     SharedMemory "shared-memory" Error "request less, or raise CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES before the launch";
+    /// A cluster that the grid, the kernel or the device does not allow.
+    ClusterSize "cluster-size" Error "make the grid a multiple of the cluster; beyond 8 blocks, set CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, and ask cuOccupancyMaxPotentialClusterSize";
     /// A handle that is null or cannot be one.
     NullHandle "null-handle" Error "check the result of the call that should have created it";
     /// A handle of another kind of object, or a number that is not a handle.

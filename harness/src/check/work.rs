@@ -140,7 +140,7 @@ impl State {
     }
 
     fn launched_on(&mut self, call: &Call<'_>, launch: Launch) -> Vec<Finding> {
-        let Launch { kernel, stream, touches, records } = launch;
+        let Launch { kernel, stream, touches, records, .. } = launch;
         let key = self.stream(call, stream);
         let at = self.order.work(key);
         for event in records {

@@ -16,6 +16,10 @@ const PAGE: usize = 4096;
 const GRAIN: usize = 64;
 /// Bytes of the value of an attribute.
 pub const ATTRIBUTE: usize = 64;
+/// The result of a launch that was not over: `CUDA_ERROR_NOT_READY`, which no launch returns.
+pub(super) const UNFINISHED: u32 = 600;
+/// Bytes that describe how a texture is read: a `CUDA_TEXTURE_DESC`.
+pub const SAMPLING: usize = 104;
 /// The sections that a file has once.
 const ONCE: [&[u8; 4]; 6] = [b"kern", b"conf", b"para", b"args", b"imag", b"hash"];
 /// Of these, the ones without which there is no launch.
@@ -32,20 +36,46 @@ pub struct Recording {
     pub block: [u32; 3],
     /// Bytes of dynamic shared memory.
     pub shared: u32,
-    /// The result of the launch, or of the wait after it: a `CUresult`.
+    /// The result of the launch, or of the wait after it: a `CUresult`; `CUDA_ERROR_NOT_READY` if the launch was not over when
+    /// this was written.
     pub code: u32,
     /// The driver's version.
     pub driver: u32,
+    /// Id (`CUlimit`) and value of the context's limits on which a kernel may depend: its stack, its heap, the buffer of `printf`.
+    pub limits: Vec<(u32, u64)>,
     /// Id and value of each attribute.
     pub attributes: Vec<(u32, [u8; ATTRIBUTE])>,
     /// Offset and size of each parameter.
     pub parameters: Vec<(u32, u32)>,
     /// The arguments at their offsets.
     pub arguments: Vec<u8>,
+    /// The textures among the arguments.
+    pub textures: Vec<Texture>,
     /// What the program loaded: PTX, a cubin or a fatbin.
     pub image: Vec<u8>,
     /// The memory that the arguments reach, and the variables of the module.
     pub regions: Vec<Region>,
+}
+
+/// A texture object of memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Texture {
+    /// Where its handle is among the arguments.
+    pub offset: u32,
+    /// The memory, which is in a region.
+    pub address: u64,
+    /// A `CUarray_format`.
+    pub format: u32,
+    /// Numbers per element.
+    pub channels: u32,
+    /// Bytes of linear memory, or elements of a row.
+    pub width: u64,
+    /// Rows; 0 for linear memory.
+    pub height: u64,
+    /// Bytes from row to row; 0 for linear memory.
+    pub pitch: u64,
+    /// How it is read: a `CUDA_TEXTURE_DESC`.
+    pub sampling: [u8; SAMPLING],
 }
 
 /// An allocation, or a variable.
@@ -109,7 +139,7 @@ impl Contents {
     }
 
     /// The units for which `is_kept` is true, side by side in one piece.
-    fn pieces(bytes: &[u8], unit: usize, is_kept: impl Fn(usize, &[u8]) -> bool) -> Contents {
+    fn pieces(bytes: &[u8], unit: usize, mut is_kept: impl FnMut(usize, &[u8]) -> bool) -> Contents {
         let mut pieces: Vec<(u64, Vec<u8>)> = Vec::new();
         for (number, chunk) in bytes.chunks(unit).enumerate() {
             let at = number * unit;
@@ -156,6 +186,17 @@ impl Region {
         self.before(start, place);
         self.after.put(start, place);
     }
+
+    /// What is different now, in bytes that are as many as the region's.
+    pub(super) fn changes(&self, now: &[u8]) -> Contents {
+        let mut page = [0; PAGE];
+        Contents::pieces(now, GRAIN, |at, grain| {
+            if at % PAGE == 0 {
+                self.before(at as u64, &mut page);
+            }
+            page.get(at % PAGE..at % PAGE + grain.len()) != Some(grain)
+        })
+    }
 }
 
 impl Region {
@@ -185,6 +226,11 @@ impl Contents {
 }
 
 impl Recording {
+    /// Whether the launch was not over when this was written: it has inputs, and no outputs.
+    pub fn is_unfinished(&self) -> bool {
+        self.code == UNFINISHED
+    }
+
     /// The file.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut file = Vec::new();
@@ -205,12 +251,18 @@ impl Recording {
         file.section(b"kern", self.kernel.as_bytes())?;
         let numbers = self.grid.iter().chain(&self.block).chain([&self.shared, &self.code, &self.driver]);
         file.section(b"conf", &numbers.flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>())?;
+        for (id, value) in &self.limits {
+            file.section(b"limi", &[&id.to_le_bytes()[..], &value.to_le_bytes()].concat())?;
+        }
         for (id, value) in &self.attributes {
             file.section(b"attr", &[&id.to_le_bytes(), value.as_slice()].concat())?;
         }
         let parameters = self.parameters.iter().flat_map(|(offset, size)| [*offset, *size]);
         file.section(b"para", &parameters.flat_map(u32::to_le_bytes).collect::<Vec<u8>>())?;
         file.section(b"args", &self.arguments)?;
+        for texture in &self.textures {
+            file.section(b"text", &texture.to_bytes())?;
+        }
         file.section(b"imag", &self.image)?;
         self.regions.iter().try_for_each(|region| region.write_to(&mut file))?;
         let hash = file.hash.value().to_le_bytes();
@@ -267,11 +319,13 @@ impl Recording {
                 value.copy_from_slice(section.take(ATTRIBUTE)?);
                 self.attributes.push((id, value));
             }
+            b"limi" => self.limits.push((section.u32()?, section.u64()?)),
             b"para" => {
                 while !section.is_over() {
                     self.parameters.push((section.u32()?, section.u32()?));
                 }
             }
+            b"text" => self.textures.push(Texture::read(section)?),
             b"args" => self.arguments = section.rest().to_vec(),
             b"imag" => {
                 let at = section.at;
@@ -306,7 +360,31 @@ impl Recording {
             let what = format!("{bytes} bytes of arguments, but the parameters take {needed}");
             return Err(damaged(offset, what));
         }
-        Ok(self)
+        match self.textures.iter().find(|texture| u64::from(texture.offset) + 8 > bytes as u64) {
+            None => Ok(self),
+            Some(Texture { offset: at, .. }) => {
+                Err(damaged(offset, format!("a texture at {at}, but {bytes} bytes of arguments")))
+            }
+        }
+    }
+}
+
+impl Texture {
+    fn to_bytes(&self) -> Vec<u8> {
+        let numbers = [self.offset, self.format, self.channels];
+        let mut bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        let numbers = [self.address, self.width, self.height, self.pitch];
+        bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+        bytes.extend(self.sampling);
+        bytes
+    }
+
+    fn read(section: &mut Reader<'_>) -> Result<Texture, FormatError> {
+        let (offset, format, channels) = (section.u32()?, section.u32()?, section.u32()?);
+        let (address, width, height, pitch) =
+            (section.u64()?, section.u64()?, section.u64()?, section.u64()?);
+        let sampling = section.array()?;
+        Ok(Texture { offset, address, format, channels, width, height, pitch, sampling })
     }
 }
 

@@ -6,9 +6,10 @@
 //! Relies on: the caller keeps the contract of the function that it calls.
 #![allow(unsafe_code)]
 
-use super::format::{ATTRIBUTE, Contents, Recording, Region};
+use super::format::{ATTRIBUTE, Recording, UNFINISHED};
 use super::reach::{self, Failed, Reached, Variable};
 use super::symbols::Symbols;
+use super::textures;
 use super::{Event, Inner, LARGEST_IMAGE, image};
 use crate::current;
 use crate::decode;
@@ -26,7 +27,8 @@ use crate::read;
 use crate::rules::Effect;
 use crate::stack;
 use cuda_driver_sys::{
-    CUlaunchAttribute, CUlaunchAttributeID, CUlaunchConfig, CUresult, CUstream, CUstreamCaptureStatus, Driver,
+    CUlaunchAttribute, CUlaunchAttributeID, CUlaunchConfig, CUlimit, CUresult, CUstream,
+    CUstreamCaptureStatus, Driver,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::CString;
@@ -236,6 +238,7 @@ impl Inner {
         let state = self.lock();
         // SAFETY: 1: the stream is the launch's, by duties 1 and 2.
         let is_entered = unsafe { self.enter(raw.stream) };
+        self.is_busy.store(true, Ordering::Release);
         let mut answer = None;
         let event = relaxed(&self.base, || {
             let begun = parameters
@@ -243,24 +246,32 @@ impl Inner {
                     "the driver cannot list the kernel's parameters: CUDA 12.4 or later can".to_owned()
                 })
                 .and_then(|parameters| self.before(&state, raw, kernel, &parameters));
-            (self.listener)(Event::Begun(kernel.name.clone().unwrap_or_default()));
+            let begun = begun.map(|(mut recording, memory)| {
+                // SAFETY: 1: duty 1.
+                recording.attributes = unsafe { attributes(function, raw, words) };
+                let recording = Arc::new(recording);
+                (self.listener)(Event::Begun(recording.clone()));
+                (recording, memory)
+            });
+            // Told before the launch, which may be the end of the process.
+            let begun = begun.map_err(|why| (self.listener)(Event::Failed(why))).ok();
             let code = base(&self.base);
             answer = Some(code);
-            let (mut recording, memory) = begun?;
-            // SAFETY: 1: duty 1.
-            recording.attributes = unsafe { attributes(function, raw, words) };
-            self.after(&mut recording, memory, code)?;
-            Ok(recording)
+            let (recording, memory) = begun?;
+            let mut recording = Arc::unwrap_or_clone(recording);
+            Some(self.after(&mut recording, &memory, code).map(|()| recording))
         });
+        self.is_busy.store(false, Ordering::Release);
         if is_entered {
             // SAFETY: the place outlives the call; what it takes off is the context that `enter` pushed: this function has pushed no other.
             let _ = unsafe { self.base.cuCtxPopCurrent(&mut null_mut()) };
         }
         drop(state);
-        (self.listener)(match event {
-            Ok(recording) => Event::Recorded(Box::new(recording)),
-            Err(message) => Event::Failed(message),
-        });
+        match event {
+            Some(Ok(recording)) => (self.listener)(Event::Recorded(Box::new(recording))),
+            Some(Err(why)) => (self.listener)(Event::Failed(why)),
+            None => {}
+        }
         answer.unwrap_or(CUresult::CUDA_ERROR_UNKNOWN)
     }
 
@@ -295,9 +306,12 @@ impl Inner {
             .image_of(raw.function)
             .ok_or("the image that it was loaded from was not seen, or is too large")?;
         let symbols = Symbols::of(&image);
-        if let Some(why) = sampled(&state.objects, symbols.samples, parameters) {
-            return Err(why);
+        if let Some(name) = &symbols.reference {
+            return Err(format!(
+                "the image has the texture or surface reference `{name}`, whose memory a recording does not have: pass texture objects instead"
+            ));
         }
+        let textures = textures::among(&self.base, &state.objects, symbols.samples, parameters)?;
         let end = parameters.iter().map(|parameter| parameter.offset + parameter.bytes.len()).max();
         let mut arguments = vec![0; end.unwrap_or(0)];
         for parameter in parameters {
@@ -312,8 +326,12 @@ impl Inner {
             return Err(format!("earlier work failed: {waited:?}"));
         }
         let variables = self.variables(state, owner, symbols);
-        let memory = reach::reached(&self.base, &state.objects, &arguments, variables, self.options.limit);
-        let memory = memory.map_err(|failed| self.why(&failed))?;
+        // The memory of textures is reached like that of pointers.
+        let mut reaching = arguments.clone();
+        reaching.resize(reaching.len().next_multiple_of(8), 0);
+        reaching.extend(textures.iter().flat_map(|texture| texture.address.to_le_bytes()));
+        let memory = reach::reached(&self.base, &state.objects, &reaching, variables, self.options.limit);
+        let mut memory = memory.map_err(|failed| self.why(&failed))?;
         let mut driver = 0;
         // SAFETY: the place is a number's and outlives the call, which asks for nothing else.
         let _ = unsafe { self.base.cuDriverGetVersion(&mut driver) };
@@ -326,7 +344,11 @@ impl Inner {
             driver: driver.cast_unsigned(),
             parameters: parameters.iter().map(|one| (number(one.offset), number(one.bytes.len()))).collect(),
             arguments,
+            textures,
             image: image.to_vec(),
+            code: UNFINISHED,
+            limits: limits(&self.base),
+            regions: memory.iter_mut().map(Reached::region).collect(),
             ..Recording::default()
         };
         Ok((recording, memory))
@@ -379,30 +401,40 @@ impl Inner {
     }
 
     /// Waits for the launch, and adds what it did; why that cannot be had.
-    fn after(&self, recording: &mut Recording, memory: Vec<Reached>, code: CUresult) -> Result<(), String> {
+    fn after(&self, recording: &mut Recording, memory: &[Reached], code: CUresult) -> Result<(), String> {
         let code = match code {
             // SAFETY: the function asks for nothing.
             CUresult::SUCCESS => unsafe { self.base.cuCtxSynchronize() },
             code => code,
         };
         recording.code = code.0;
-        for one in memory {
-            let now = match code {
-                CUresult::SUCCESS => {
-                    one.read(&self.base).map(Some).map_err(|code| unread(one.address, code))?
-                }
-                _ => None,
-            };
-            recording.regions.push(Region {
-                variable: one.variable,
-                address: one.address,
-                bytes: one.bytes,
-                after: now.map_or_else(Contents::default, |now| Contents::changes(&one.contents, &now)),
-                before: Contents::of_vec(one.contents),
-            });
+        if code != CUresult::SUCCESS {
+            return Ok(());
+        }
+        for (one, region) in memory.iter().zip(&mut recording.regions) {
+            let now = one.read(&self.base).map_err(|code| unread(one.address, code))?;
+            region.after = region.changes(&now);
         }
         Ok(())
     }
+}
+
+/// The limits of the current context on which a kernel may depend; without those that the driver does not know.
+fn limits(driver: &Driver) -> Vec<(u32, u64)> {
+    let limits = [
+        CUlimit::CU_LIMIT_STACK_SIZE,
+        CUlimit::CU_LIMIT_PRINTF_FIFO_SIZE,
+        CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE,
+        CUlimit::CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH,
+        CUlimit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT,
+    ];
+    let limit = |limit: CUlimit| {
+        let mut value = 0;
+        // SAFETY: the place is a number's and outlives the call, which asks for nothing else.
+        let answer = unsafe { driver.cuCtxGetLimit(&mut value, limit) };
+        (answer == CUresult::SUCCESS).then_some((limit.0, value as u64))
+    };
+    limits.into_iter().filter_map(limit).collect()
 }
 
 fn unread(address: u64, code: CUresult) -> String {
@@ -454,31 +486,6 @@ unsafe fn asked_variable(function: &Function, words: &[u64]) -> Option<(Kind, St
     };
     // SAFETY: 1: the last argument of all three is a C string, which nothing writes during the call: duty 1.
     Some((kind, unsafe { read::text(words.get(3).copied()?) }?))
-}
-
-/// An argument that is a texture or a surface, which no recording has. Without PTX a kernel may use one wherever an argument has its number.
-fn sampled(
-    objects: &Objects,
-    samples: Option<bool>,
-    parameters: &[crate::launch::Parameter],
-) -> Option<String> {
-    if samples == Some(false) {
-        return None;
-    }
-    let live = |kind, word| {
-        let object = objects.at(objects.find(kind, word)?)?;
-        object.is_live().then_some(object.name)
-    };
-    let found = parameters.iter().enumerate().find_map(|(number, parameter)| {
-        let mut words = parameter.bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
-        let name = words.find_map(|word| live(Kind::Texture, word).or_else(|| live(Kind::Surface, word)))?;
-        Some((number, name))
-    });
-    found.map(|(number, name)| {
-        format!(
-            "argument {number} is {name}, and a recording has no textures, surfaces or arrays: have the kernel read memory instead, or run the whole program on the emulator, with `cuda-launch emulate`"
-        )
-    })
 }
 
 fn stream(handle: u64) -> CUstream {

@@ -7,6 +7,7 @@
 //! | `image` | the bytes of what the program loads |
 //! | `reach` | the memory of a launch |
 //! | `symbols` | the variables of an image |
+//! | `textures` | those among the arguments |
 //! | `format`, `hash` | the file |
 
 mod format;
@@ -15,8 +16,9 @@ mod image;
 mod layer;
 mod reach;
 mod symbols;
+mod textures;
 
-pub use format::{ATTRIBUTE, Contents, FormatError, Recording, Region};
+pub use format::{ATTRIBUTE, Contents, FormatError, Recording, Region, SAMPLING, Texture};
 
 use crate::error::Error;
 use crate::shims;
@@ -26,7 +28,7 @@ use layer::State;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
 /// Images that are larger are not kept.
@@ -44,11 +46,12 @@ pub struct RecordOptions {
 /// The outcome for the requested launch.
 #[derive(Debug)]
 pub enum Event {
-    /// It begins, of the kernel with that name. Another event follows when it is done, unless the process ends before that.
-    Begun(String),
+    /// It begins, with these inputs: the recording is [unfinished](Recording::is_unfinished). Another event follows when it is done,
+    /// unless the process ends before that.
+    Begun(Arc<Recording>),
     /// It is recorded.
     Recorded(Box<Recording>),
-    /// It was made but cannot be recorded: why, and what to do.
+    /// It cannot be recorded, or its outputs if it has begun: why, and what to do.
     Failed(String),
 }
 
@@ -83,6 +86,7 @@ impl RecordOptions {
             listener: Box::new(listener),
             state: Mutex::new(State::default()),
             is_off: AtomicBool::new(false),
+            is_busy: AtomicBool::new(false),
         });
         lease.give(inner.clone());
         let driver = shims::driver(lease, &inner.has);
@@ -107,22 +111,35 @@ impl Record {
         self.inner.is_off.store(true, Ordering::Release);
     }
 
-    /// How often each kernel was launched, by name.
+    /// How often each kernel was launched, by name. Nothing while the recorded launch is under way.
     pub fn launches(&self) -> BTreeMap<String, usize> {
-        if self.inner.is_off.load(Ordering::Acquire) {
-            return BTreeMap::new();
-        }
-        self.inner.state.lock().unwrap_or_else(PoisonError::into_inner).launches.clone()
+        self.inner.state().map(|state| state.launches.clone()).unwrap_or_default()
+    }
+
+    /// How many launches of the requested kernel were captured into graphs, and so not counted.
+    pub fn captured(&self) -> usize {
+        self.inner.state().map_or(0, |state| state.captured)
+    }
+
+    /// Whether the recorded launch is under way: a process may end meanwhile, on another thread.
+    pub fn is_busy(&self) -> bool {
+        self.inner.is_busy.load(Ordering::Acquire)
     }
 }
 
-impl Record {
-    /// How many launches of the requested kernel were captured into graphs, and so not counted.
-    pub fn captured(&self) -> usize {
-        if self.inner.is_off.load(Ordering::Acquire) {
-            return 0;
+impl Inner {
+    /// What is remembered, unless a launch that may never end has it.
+    fn state(&self) -> Option<MutexGuard<'_, State>> {
+        loop {
+            if self.is_off.load(Ordering::Acquire) || self.is_busy.load(Ordering::Acquire) {
+                return None;
+            }
+            match self.state.try_lock() {
+                Ok(state) => return Some(state),
+                Err(TryLockError::Poisoned(state)) => return Some(state.into_inner()),
+                Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+            }
         }
-        self.inner.state.lock().unwrap_or_else(PoisonError::into_inner).captured
     }
 }
 
@@ -141,4 +158,6 @@ struct Inner {
     listener: Box<dyn Fn(Event) + Send + Sync>,
     state: Mutex<State>,
     is_off: AtomicBool,
+    /// Whether the launch that is recorded is under way, and the lock held for as long.
+    is_busy: AtomicBool,
 }

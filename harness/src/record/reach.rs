@@ -8,6 +8,7 @@
 //! a program that passes such memory to the launch must not be freeing it meanwhile.
 #![allow(unsafe_code)]
 
+use super::format::{Contents, Region};
 use crate::kind::Kind;
 use crate::objects::Objects;
 use cuda_driver_sys::{CUmemLocation, CUmemLocationType, CUpointer_attribute, CUresult, Driver};
@@ -183,6 +184,17 @@ impl Mapped {
 }
 
 impl Reached {
+    /// What is recorded of it before the launch. The contents are taken.
+    pub(super) fn region(&mut self) -> Region {
+        Region {
+            variable: self.variable.clone(),
+            address: self.address,
+            bytes: self.bytes,
+            before: Contents::of_vec(std::mem::take(&mut self.contents)),
+            after: Contents::default(),
+        }
+    }
+
     /// What is in it now.
     pub(super) fn read(&self, driver: &Driver) -> Result<Vec<u8>, CUresult> {
         let length = usize::try_from(self.bytes).map_err(|_| CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;

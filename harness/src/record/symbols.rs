@@ -18,6 +18,8 @@ pub(super) struct Symbols {
     pub(super) code: BTreeSet<String>,
     /// Whether a kernel uses textures or surfaces; none where no kernel has PTX.
     pub(super) samples: Option<bool>,
+    /// A texture or surface reference, which the program binds to memory.
+    pub(super) reference: Option<String>,
 }
 
 impl Symbols {
@@ -45,6 +47,9 @@ impl Symbols {
         let mut words = text.split(|c: char| c.is_whitespace() || c == ';' || c == '}' || c == '{');
         let samples = words.any(|word| SAMPLES.iter().any(|start| word.starts_with(start)));
         self.samples = Some(samples || self.samples == Some(true));
+        if samples && self.reference.is_none() {
+            self.reference = reference(text);
+        }
         let Ok(module) = cuda_ptx::parse(text) else { return };
         let has_memory = |space| matches!(space, Space::Global | Space::Const);
         for variable in module.variables.iter().filter(|variable| has_memory(variable.space)) {
@@ -53,6 +58,13 @@ impl Symbols {
             names.insert(variable.name.to_owned());
         }
     }
+}
+
+/// The name of a texture or surface reference: `.global .texref name;`, or a surface's.
+fn reference(text: &str) -> Option<String> {
+    let mut words = text.split(|c: char| c.is_whitespace() || c == ';');
+    words.find(|word| matches!(*word, ".texref" | ".surfref"))?;
+    words.find(|word| !word.is_empty()).map(str::to_owned)
 }
 
 fn has_code(init: &Init<'_>, module: &Module<'_>) -> bool {
@@ -78,5 +90,7 @@ mod tests {
         let text = b".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry tex() { ret; }";
         assert_eq!(Symbols::of(text).samples, Some(false));
         assert_eq!(Symbols::of(b"\x7fELF").samples, None);
+        let text = b".version 4.0\n.target sm_20\n.address_size 64\n.global .texref own;\n.visible .entry k()\n{\n\ttex.1d.v4.f32.s32 {%f1}, [own, {%r1}];\n}\n";
+        assert_eq!(Symbols::of(text).reference.as_deref(), Some("own"));
     }
 }

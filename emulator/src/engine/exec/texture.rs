@@ -179,7 +179,7 @@ unsafe fn tex(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
             Err(error) => return gone(lanes, lane, "texture", &error),
         };
         look(lanes, inst, lane, reader.unwritten());
-        reach(lanes, inst, lane, What::Load, &reader.into_read(), &[]);
+        reach(lanes, inst, lane, What::Fetch, &reader.into_read(), &[]);
         for channel in 0..4 {
             // SAFETY: the decoder made the first four operands words, the destinations (duty 2 of `Exec`); live lanes are below 32; no reference
             // into the frame is alive, as what was read before are copies.
@@ -218,7 +218,7 @@ unsafe fn fetch(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
             Err(error) => return gone(lanes, lane, "texture", &error),
         };
         look(lanes, inst, lane, reader.unwritten());
-        reach(lanes, inst, lane, What::Load, &reader.into_read(), &[]);
+        reach(lanes, inst, lane, What::Fetch, &reader.into_read(), &[]);
         for (index, slot) in matrix.d.iter().enumerate() {
             let half = |channel: usize| u32::from(f32_to_f16(f32::from_bits(value.bits(channel))));
             let word = match fetch.halves {

@@ -169,7 +169,7 @@ impl Profile {
                     counts.collisions += (touches.len() - places.len()) as u64;
                 }
             }
-            What::Barrier { .. } | What::Fence | What::WarpSync => {}
+            What::Fetch | What::Barrier { .. } | What::Fence | What::WarpSync => {}
         }
         lanes.set_mask(mask);
     }

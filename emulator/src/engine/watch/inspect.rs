@@ -16,6 +16,8 @@ use super::unit::{Shape, Unit, WarpId};
 use super::{Watch, asynchronous, local};
 use crate::check::{Checks, FindingKind};
 
+const FETCH_ADVICE: &str = "a texture need not show what its own kernel writes: load from the memory itself, or fetch in the next kernel";
+
 /// What an instruction does, for all its lanes.
 #[derive(Clone, Copy)]
 pub(super) struct WarpAccess {
@@ -211,6 +213,28 @@ impl Watch {
             if let Some(other) = writes.find(|write| is_ours(write) && hidden(write)) {
                 let kind = FindingKind::MissingFence;
                 reports.add(env, kind, touch, (stamp, access.what), Some(other), asynchronous::PROXY_ADVICE);
+            }
+        }
+    }
+
+    /// Whether they fetch through a texture what the same grid has written: the texture cache need not show it, whatever orders the two.
+    /// Fetches that nothing orders are races.
+    pub(super) fn inspect_fetch(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
+        let Watch { units, family, reports, .. } = self;
+        let Family { global, grids } = &mut **family;
+        let before = Shape::of(env).before;
+        let unit = units.entry(access.who.unit).or_insert_with(|| Unit::new(env));
+        for touch in touches {
+            let stamp = access.stamp(unit, touch);
+            let is_ordered = |write: &Stamp| {
+                !write.is_other(&stamp)
+                    || unit.clock.is_after(access.who.unit, access.who.warp, write, &grids.times)
+            };
+            let cells = global.cells(touch.host(), touch.bytes);
+            let mut writes = cells.iter().filter_map(|cell| cell.generic_write());
+            if let Some(other) = writes.find(|write| write.unit > before && is_ordered(write)) {
+                let kind = FindingKind::StaleTexture;
+                reports.add(env, kind, touch, (stamp, access.what), Some(other), FETCH_ADVICE);
             }
         }
     }

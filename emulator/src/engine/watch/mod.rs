@@ -415,6 +415,9 @@ impl Watch {
         let touches: Vec<Touch> =
             places.iter().filter_map(|place| Touch::element(lanes, lane, *place, new)).collect();
         self.inspect_before(lanes.env, access, &touches);
+        if what == What::Fetch {
+            self.inspect_fetch(lanes.env, access, &touches);
+        }
         self.record(lanes.env, access, &touches);
     }
 
@@ -466,7 +469,7 @@ impl Watch {
                 self.inspect_place(env, access, base, &touches);
                 self.inspect(env, access, &touches);
             }
-            What::Load | What::Store { .. } | What::Atomic { .. } => {
+            What::Load | What::Fetch | What::Store { .. } | What::Atomic { .. } => {
                 // SAFETY: 1: an instruction of the entered code, and the note is its own: the caller's duty 1.
                 let touches = unsafe { touches(lanes, inst, &note) };
                 if ordering && note.what.writes() {

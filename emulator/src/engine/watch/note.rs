@@ -9,6 +9,8 @@ use super::operand::{Base, Values};
 pub(crate) enum What {
     /// Reads.
     Load,
+    /// Reads through a texture.
+    Fetch,
     /// Writes the operands before the address: registers of 64 bits, or of 32.
     Store {
         /// Whether they have 64 bits.
@@ -92,6 +94,7 @@ impl What {
             What::Store { .. } | What::StoreRows(_) => "write",
             What::Atomic { .. } | What::Barrier { .. } => "atomic access",
             What::Copy => "asynchronous copy",
+            What::Fetch => "texture fetch",
             _ => "read",
         }
     }
@@ -103,6 +106,6 @@ impl What {
 
     /// Whether what it does depends on the bytes that are there.
     pub(in crate::engine) fn reads(self) -> bool {
-        matches!(self, What::Load | What::LoadRows(_) | What::Atomic { reads: true, .. })
+        matches!(self, What::Load | What::Fetch | What::LoadRows(_) | What::Atomic { reads: true, .. })
     }
 }

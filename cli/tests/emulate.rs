@@ -278,39 +278,6 @@ fn a_program_that_is_linked_with_its_compiler_is_served() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// As Python's packages do it: one loads NVRTC by its path, and another has a library that needs NVRTC, and no path to it.
-#[test]
-fn a_library_that_needs_the_compiler_gets_the_one_that_is_loaded() {
-    let folder = scratch("emulate-needed");
-    let Some(nvrtc) = library(&folder, "libnvrtc.so.99", &nvrtc()) else { return };
-    let nvrtc = nvrtc.to_str().unwrap();
-    let needs = "int nvrtcVersion(int *, int *);\nint asks(void) { int a, b; return nvrtcVersion(&a, &b) ? -1 : a; }\n";
-    let needs = compiled(&folder, "libneeds.so", needs, &["-shared", "-fPIC", nvrtc]).unwrap();
-    let program = r#"
-#include <dlfcn.h>
-#include <stdio.h>
-int main(int count, char **arguments)
-{
-    for (int i = 1; i < count; i++) {
-        void *library = dlopen(arguments[i], RTLD_NOW | RTLD_GLOBAL);
-        if (!library)
-            return puts(dlerror()), 1;
-        int (*asks)(void) = dlsym(library, "asks");
-        if (asks)
-            printf("NVRTC %d\n", asks());
-    }
-    return 0;
-}
-"#;
-    let program = compiled(&folder, "loads", program, &[]).unwrap();
-    let (program, needs) = (program.to_str().unwrap(), needs.to_str().unwrap());
-    let run = start("emulate", &[], &[program, nvrtc, needs]);
-    assert_eq!((run.code, run.out.as_str()), (0, "NVRTC 99\n"), "{}", run.err);
-    let run = start("emulate", &[], &[program, needs]);
-    assert!(run.code == 1 && run.out.contains("libnvrtc.so.99"), "without it, it is missing: {}", run.out);
-    std::fs::remove_dir_all(folder).unwrap();
-}
-
 /// A program that links `whole`, or the pieces.
 fn linker(folder: &Path, whole: &str) -> PathBuf {
     let source =

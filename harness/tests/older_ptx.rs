@@ -55,7 +55,7 @@ fn load(driver: &Driver, text: &CString, log: &mut [u8]) -> (CUresult, CUresult,
 #[test]
 fn later_ptx_is_refused_as_by_a_driver_of_that_version() {
     for version in DRIVERS {
-        let old = InstanceOptions::new().as_of(version as i32).start().unwrap();
+        let old = InstanceOptions::new().as_of(version).start().unwrap();
         let old = old.driver();
         with_context(&old);
         let spy = SpyOptions::new().as_of(version).over(&cuda_emulator::driver()).unwrap();
@@ -115,7 +115,7 @@ fn every_way_to_load_ptx_is_looked_at() {
             let added = driver.cuLinkAddFile(state, kind, path.as_ptr(), 0, null_mut(), null_mut());
             // With what was added above it is there twice.
             assert_eq!(added == TOO_NEW, expected == TOO_NEW);
-            driver.cuLinkDestroy(state);
+            assert_eq!(driver.cuLinkDestroy(state), CUresult::SUCCESS);
         }
     }
     std::fs::remove_dir_all(folder).unwrap();

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::LazyLock;
 
 use crate::link_map::LinkMap;
 use crate::{ASKED, COMPILERS, FOLDER, FOUND, INTERPOSER, LOADED, STAND_INS};
@@ -37,10 +37,6 @@ static HERE: LazyLock<Option<PathBuf>> = LazyLock::new(|| std::env::var_os(FOLDE
 /// What comes between the program and the driver of the folder, which it finds for itself, being a library of ours.
 static BETWEEN: LazyLock<Option<PathBuf>> =
     LazyLock::new(|| std::env::var_os(INTERPOSER).map(PathBuf::from).filter(|path| path.exists()));
-
-/// The program's compilers that a stand-in was loaded for: libraries that need one by its name get that, as they would get the one that is
-/// loaded. A process that is forked has them too.
-static SERVED: [Mutex<Option<PathBuf>>; COMPILERS.len()] = [const { Mutex::new(None) }; COMPILERS.len()];
 
 /// `la_version`: this auditor uses what every version has.
 // SAFETY: the name is the loader's, so is the signature (`man 7 rtld-audit`), and no other function of this library has
@@ -112,19 +108,14 @@ fn instead(folder: &Path, asked: &Path) -> Option<PathBuf> {
         let between = BETWEEN.clone().filter(|_| *ours == DRIVER);
         return between.or_else(|| Some(folder.join(ours)).filter(|path| path.exists()));
     }
-    let (compiler, served) = COMPILERS.iter().zip(&SERVED).find(|(stem, _)| is_version_of(file, stem))?;
-    let mut served = served.lock().unwrap_or_else(PoisonError::into_inner);
+    let compiler = COMPILERS.iter().find(|stem| is_version_of(file, stem))?;
     let stand_ins = folder.join(STAND_INS);
+    // A bare name is looked for in folders next, each of which comes here; one that lacks the file is not taken.
     if !asked.as_os_str().as_bytes().contains(&b'/') {
-        if served.as_deref().is_some_and(|path| is_needed_as(path, file)) {
-            return Some(stand_ins.join(compiler));
-        }
-        // It is looked for in folders next, each of which comes here; one that lacks the file is not taken.
         leave_word(&stand_ins, &format!("{compiler}{ASKED}"), asked);
         return None;
     }
     let whole = std::path::absolute(asked).ok().filter(|path| path.is_file())?;
-    *served = Some(whole.clone());
     // For this process, and for those that it forks.
     leave_word(&stand_ins, &format!("{compiler}.{}", std::process::id()), &whole)?;
     leave_word(&stand_ins, &format!("{compiler}{FOUND}"), &whole)?;
@@ -143,13 +134,6 @@ fn for_ours(folder: &Path, asked: &Path) -> Option<PathBuf> {
 /// `libnvrtc.so.13` of `libnvrtc.so`.
 fn is_version_of(file: &str, stem: &str) -> bool {
     file.strip_prefix(stem).is_some_and(|rest| rest.bytes().all(|byte| byte == b'.' || byte.is_ascii_digit()))
-}
-
-/// Whether other libraries need the one at that path by that name: `libnvrtc.so.13` for `libnvrtc.so.13.0.88`.
-fn is_needed_as(path: &Path, name: &str) -> bool {
-    let rest = path.file_name().and_then(|file| file.to_str()).and_then(|file| file.strip_prefix(name));
-    name.ends_with(|last: char| last.is_ascii_digit())
-        && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// Tells the stand-in, or the tool, of a file.

@@ -185,3 +185,43 @@ fn errors_are_logged_once_and_told_to_listeners() {
     assert_eq!((size, small[7]), (7, 0), "cut, and ended by a NUL");
     assert_eq!(unsafe { cuda.cuLogsCurrent(&mut place, 1) }, CUresult::CUDA_ERROR_INVALID_VALUE);
 }
+
+#[test]
+fn an_event_of_a_green_context_is_behind_all_its_streams() {
+    let cuda = cuda();
+    let mut primary = null_mut();
+    ok(unsafe { cuda.cuDevicePrimaryCtxRetain(&mut primary, 0) });
+    ok(unsafe { cuda.cuCtxSetCurrent(primary) });
+    let of_primary = event(&cuda, 2);
+    let (green, context) = green_with_context(&cuda);
+    ok(unsafe { cuda.cuCtxSetCurrent(context) });
+    let [of_green, behind] = [event(&cuda, 2), event(&cuda, 2)];
+    let (mut first, mut second) = (null_mut(), null_mut());
+    for stream in [&mut first, &mut second] {
+        ok(unsafe { cuda.cuGreenCtxStreamCreate(stream, green, 1, 0) });
+    }
+    for event in [of_primary, of_green] {
+        let mut busy = Busy::new(&cuda, second);
+        ok(unsafe { cuda.cuGreenCtxRecordEvent(green, event) });
+        assert_eq!(unsafe { cuda.cuEventQuery(event) }, CUresult::CUDA_ERROR_NOT_READY);
+        busy.release();
+        ok(unsafe { cuda.cuEventSynchronize(event) });
+    }
+    // And all its streams wait for one.
+    let mut busy = Busy::new(&cuda, second);
+    ok(unsafe { cuda.cuEventRecord(of_green, second) });
+    ok(unsafe { cuda.cuGreenCtxWaitEvent(green, of_green) });
+    ok(unsafe { cuda.cuEventRecord(behind, first) });
+    assert_eq!(unsafe { cuda.cuEventQuery(behind) }, CUresult::CUDA_ERROR_NOT_READY);
+    busy.release();
+    ok(unsafe { cuda.cuEventSynchronize(behind) });
+    // An event of a context that shares nothing with it.
+    let (mut created, mut other) = (null_mut(), null_mut());
+    ok(unsafe { cuda.cuCtxCreate_v3(&mut created, null_mut(), 0, 0, 0) });
+    ok(unsafe { cuda.cuEventCreate(&mut other, 2) });
+    let wrong = CUresult::CUDA_ERROR_INVALID_HANDLE;
+    assert_eq!(unsafe { cuda.cuGreenCtxRecordEvent(green, other) }, wrong);
+    assert_eq!(unsafe { cuda.cuGreenCtxRecordEvent(null_mut(), of_green) }, wrong);
+    assert_eq!(unsafe { cuda.cuGreenCtxWaitEvent(null_mut(), of_green) }, wrong);
+    ok(unsafe { cuda.cuCtxDestroy(created) });
+}

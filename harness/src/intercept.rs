@@ -19,6 +19,7 @@ use crate::lists;
 use crate::nodes::Node;
 use crate::objects::Objects;
 use crate::procs;
+use crate::ptx_version;
 use crate::read::common_stream;
 use crate::short;
 use crate::slots;
@@ -131,8 +132,15 @@ impl Layer for Inner {
         let begun = unsafe { self.begin(function, words, context, raw.as_ref().zip(kernel.as_deref())) };
         let verdict = judge(&begun.faults, &begun.call);
         let too_new = self.is_too_new(function, words, raw.as_ref());
+        // SAFETY: 1: duty 1.
+        let later = unsafe { ptx_version::later(function, words, self.version) };
         let mut answer = self.answer(function, &begun, &verdict);
         answer = answer.or(too_new.then_some(CUresult::CUDA_ERROR_INVALID_VALUE));
+        if let (Some(later), None) = (later, answer) {
+            // SAFETY: 1: duty 1; the call has an answer, so that the driver does not get it.
+            unsafe { later.tell(function, words) };
+            answer = Some(CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+        }
         if !verdict.delay.is_zero() {
             thread::sleep(verdict.delay);
         }

@@ -65,6 +65,7 @@ pub mod null;
 mod objects;
 mod order;
 mod procs;
+mod ptx_version;
 mod read;
 #[cfg(feature = "record")]
 #[doc(hidden)]

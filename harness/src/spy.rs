@@ -238,6 +238,9 @@ impl SpyOptions {
     ///
     /// A value of an enumeration that came later (an attribute of a device or of a launch, a limit) is `CUDA_ERROR_INVALID_VALUE` where it is
     /// an argument of its own, or the attribute of a launch. Values in other structures and lists, and flags, reach the driver.
+    ///
+    /// PTX of a `.version` that came later (11.8 reads 7.8, 12.0 reads 8.0, 13.0 reads 9.0) is `CUDA_ERROR_UNSUPPORTED_PTX_VERSION`, and the
+    /// error log of the call says which version it has. PTX inside a fatbin reaches the driver, which may choose other code there.
     pub fn as_of(mut self, version: u32) -> SpyOptions {
         self.version = Some(version);
         self

@@ -61,15 +61,82 @@ pub fn refuse_export(symbol: &'static str, newest: &'static str) -> CUresult {
 
 /// The alternative for a program that needs a function.
 fn instead(name: &str) -> &'static str {
-    let starts = |parts: &[&str]| parts.iter().any(|part| name.starts_with(part));
-    if starts(&["cuGraphics", "cuGL", "cuEGL", "cuVDPAU", "cuEventCreateFromEGL"]) {
-        "the emulated device has no graphics: copy through host memory"
-    } else if starts(&["cuIpc"]) {
-        "processes share memory and events only on Linux: use one process, or host memory"
-    } else {
-        "avoid it if possible, or run this part on a GPU"
-    }
+    let starts = |parts: &&(&[&str], &'static str)| parts.0.iter().any(|part| name.starts_with(part));
+    INSTEAD.iter().find(starts).map_or(OTHERWISE, |(_, instead)| instead)
 }
+
+/// Where there is nothing better to say.
+const OTHERWISE: &str = "avoid it if possible, or run this part on a GPU";
+
+/// What names begin with, and what such a program can do.
+const INSTEAD: &[(&[&str], &str)] = &[
+    (
+        &["cuGraphics", "cuGL", "cuEGL", "cuVDPAU", "cuEventCreateFromEGL"],
+        "the emulated device has no graphics: copy through host memory",
+    ),
+    (&["cuIpc"], "processes share memory and events only on Linux: use one process, or host memory"),
+    (
+        &["cuTexRef", "cuSurfRef", "cuModuleGetTexRef", "cuModuleGetSurfRef", "cuParamSetTexRef"],
+        "CUDA 12 has no texture and surface references in kernels: use objects (cuTexObjectCreate, cuSurfObjectCreate)",
+    ),
+    (
+        &[
+            "cuImportExternal",
+            "cuExternalMemory",
+            "cuDestroyExternal",
+            "cuSignalExternal",
+            "cuWaitExternal",
+            "cuGraphAddExternal",
+            "cuGraphExternal",
+            "cuGraphExecExternal",
+        ],
+        "memory and semaphores of other interfaces are not reached: copy through host memory; between processes, share what cuMemCreate \
+         has made (cuMemExportToShareableHandle)",
+    ),
+    (
+        &["cuMulticast"],
+        "there are no multicast objects, as CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED says: copy to each device (cuMemcpyPeerAsync)",
+    ),
+    (
+        &["cuArrayGet", "cuMipmappedArrayGet", "cuMemMapArray"],
+        "arrays have their memory from the beginning, as CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED and \
+         .._DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED say, and no planes: use ordinary arrays",
+    ),
+    (&["cuCheckpoint"], "the state of a process is not saved: copy to the host what is to be kept"),
+    (
+        &["cuCoredump"],
+        "no core dump is written: the report of a fault has the kernel, the block, the thread and the address",
+    ),
+    (
+        &["cuDeviceRegisterAsync", "cuDeviceUnregisterAsync"],
+        "the emulated device has no notifications: ask cuMemGetInfo where the program would be told",
+    ),
+    (
+        &["cuDeviceGetHostAtomic", "cuDeviceGetP2PAtomic"],
+        "ask cuDeviceGetAttribute (CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED) and cuDeviceGetP2PAttribute \
+         (CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED)",
+    ),
+    (
+        &["cuFlushGPUDirect", "cuMemGetHandleForAddressRange", "cuDeviceGetNvSciSync"],
+        "no other hardware reaches the memory, as CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED and .._DMA_BUF_SUPPORTED say: copy \
+         through host memory",
+    ),
+    (
+        &["cuMemBatchDecompress"],
+        "the device decompresses nothing, as CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_ALGORITHM_MASK says: do it on the host, or in a kernel",
+    ),
+    (&["cuTensorMapEncodeIm2colWide"], "it is for sm_100 and later: use cuTensorMapEncodeIm2col"),
+    (
+        &["cuLaunchCooperativeKernelMultiDevice"],
+        "the devices launch nothing together, as CU_DEVICE_ATTRIBUTE_COOPERATIVE_MULTI_DEVICE_LAUNCH says: use \
+         cuLaunchCooperativeKernel on each",
+    ),
+    (
+        &["cuDeviceGetTexture1DLinear"],
+        "ask cuDeviceGetAttribute (CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH)",
+    ),
+    (&["cuGetExportTable"], "undocumented tables are not provided: programs of the CUDA runtime need a GPU"),
+];
 
 macro_rules! stubs {
     ($($name:ident($($argument:ident: $type:ty),*) $since:literal;)*) => {
@@ -93,3 +160,34 @@ macro_rules! stubs {
     };
 }
 cuda_driver_sys::for_each_function!(stubs);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver::lookup::table_address;
+    use cuda_driver_sys::FUNCTIONS;
+
+    /// So that nobody is told only to avoid it.
+    #[test]
+    fn each_missing_function_has_something_to_do_instead() {
+        let is_missing = |name: &&str| std::ptr::eq(table_address(name), address(name));
+        let missing: Vec<&str> =
+            FUNCTIONS.iter().map(|function| function.name()).filter(is_missing).collect();
+        assert!(missing.contains(&"cuTexRefSetArray") && !missing.contains(&"cuMemAlloc_v2"));
+        for name in missing.iter().filter(|name| !table_address(name).is_null()) {
+            assert_ne!(instead(name), OTHERWISE, "{name}");
+        }
+    }
+
+    /// A prefix that no missing function has means nothing.
+    #[test]
+    fn each_line_of_advice_is_for_a_missing_function() {
+        for prefix in INSTEAD.iter().flat_map(|(prefixes, _)| *prefixes) {
+            let is_used = |name: &str| name.starts_with(prefix);
+            let known = FUNCTIONS.iter().any(|function| is_used(function.name()));
+            // Those of other headers.
+            let is_other = ["cuGL", "cuEGL", "cuVDPAU", "cuEventCreateFromEGL"].contains(prefix);
+            assert!(known || is_other, "{prefix}");
+        }
+    }
+}

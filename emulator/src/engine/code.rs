@@ -283,6 +283,9 @@ pub(crate) enum Extern {
     SetConditional,
     /// `unsigned (void *graph, void *stream)`: what `driver/module/device_graphs.ptx` makes `cudaGraphLaunch` of.
     GraphLaunch,
+    /// `unsigned (void *node, unsigned field, unsigned long long a, unsigned long long b, unsigned long long c)`: what
+    /// `driver/module/device_nodes.ptx` makes `cudaGraphKernelNodeUpdatesApply` and its kin of.
+    NodeUpdate,
     /// `void *malloc(size_t)`
     Malloc,
     /// `void free(void *)`
@@ -398,6 +401,7 @@ impl Extern {
             "__assertfail" => Some(Extern::AssertFail),
             "cudaGraphSetConditional" => Some(Extern::SetConditional),
             "__cudaEmulatorGraphLaunch" => Some(Extern::GraphLaunch),
+            "__cudaEmulatorNodeUpdate" => Some(Extern::NodeUpdate),
             "malloc" => Some(Extern::Malloc),
             "free" => Some(Extern::Free),
             _ => DeviceRuntime::from_name(name).map(Extern::Runtime),

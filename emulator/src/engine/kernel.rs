@@ -53,6 +53,8 @@ pub struct Kernel {
     pub(super) launches: bool,
     /// Whether it can reach what launches graphs.
     pub(super) launches_graphs: bool,
+    /// Whether it can reach what changes nodes of graphs.
+    pub(super) updates_nodes: bool,
     /// Instructions that access memory.
     pub(super) sites: u32,
     /// The number of address shapes that loads record for each other.
@@ -99,6 +101,11 @@ impl Kernel {
     /// Whether it can reach what launches graphs.
     pub fn launches_graphs(&self) -> bool {
         self.launches_graphs
+    }
+
+    /// Whether it can reach what changes nodes of graphs.
+    pub fn updates_nodes(&self) -> bool {
+        self.updates_nodes
     }
 
     /// The instructions that would stop the kernel if a thread reached them, because this engine lacks them: line in

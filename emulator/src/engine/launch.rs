@@ -159,6 +159,28 @@ pub trait GraphLauncher: Sync + fmt::Debug {
     fn launch(&self, exec: u64, stream: u64) -> Result<u32, String>;
 }
 
+/// What a kernel changes of a kernel node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeUpdate {
+    /// Its grid.
+    Grid([u32; 3]),
+    /// A part of its parameters.
+    Parameters {
+        /// Where these bytes begin.
+        offset: u64,
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
+    /// Whether it runs.
+    Enabled(bool),
+}
+
+/// Who changes kernel nodes for kernels.
+pub trait NodeUpdater: Sync + fmt::Debug {
+    /// Changes the node with that handle: a number of `cudaError_t`, 0 if it is changed. What is wrong with a handle that is a fault.
+    fn update(&self, node: u64, update: NodeUpdate) -> Result<u32, String>;
+}
+
 /// Controls for a running launch: early ends and observers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RunControl<'e> {
@@ -172,6 +194,8 @@ pub struct RunControl<'e> {
     pub launcher: Option<&'e dyn Launcher>,
     /// Who launches graphs for it, if it is in a graph.
     pub graphs: Option<&'e dyn GraphLauncher>,
+    /// Who changes nodes of graphs for it, if it can reach what does that.
+    pub nodes: Option<&'e dyn NodeUpdater>,
 }
 
 impl RunControl<'_> {

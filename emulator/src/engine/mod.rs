@@ -46,7 +46,10 @@ pub(crate) use code::is_provided;
 pub use fault::{Fault, FaultKind};
 pub use image::{LoadFailure, LoadFailureKind};
 pub use kernel::Kernel;
-pub use launch::{Asked, Child, GraphLauncher, Launch, Launcher, Printer, Question, RunControl, Stats};
+pub use launch::{
+    Asked, Child, GraphLauncher, Launch, Launcher, NodeUpdate, NodeUpdater, Printer, Question, RunControl,
+    Stats,
+};
 pub(crate) use load::is_version;
 pub use program::{Countable, Program};
 pub use table::{InstructionForm, instruction_forms};

@@ -140,7 +140,13 @@ impl Program {
                     let known = Extern::from_name(name);
                     matches!(
                         known,
-                        Some(Extern::Malloc | Extern::Free | Extern::GraphLaunch | Extern::Runtime(_))
+                        Some(
+                            Extern::Malloc
+                                | Extern::Free
+                                | Extern::GraphLaunch
+                                | Extern::NodeUpdate
+                                | Extern::Runtime(_)
+                        )
                     )
                 }),
         }

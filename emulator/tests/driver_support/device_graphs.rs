@@ -69,27 +69,37 @@ fn library() -> Vec<u8> {
 
 impl Kernels {
     pub fn new() -> Kernels {
-        Kernels::on(with_own_context().0)
+        Kernels::of_text(GRAPH_LAUNCHES)
+    }
+
+    /// The kernels of another file.
+    pub fn of_text(ptx: &str) -> Kernels {
+        Kernels::on(with_own_context().0, ptx)
     }
 
     /// On an instance, which a fault may spoil.
     pub fn of(instance: &Instance) -> Kernels {
+        Kernels::of_text_on(GRAPH_LAUNCHES, instance)
+    }
+
+    /// Those of another file.
+    pub fn of_text_on(ptx: &str, instance: &Instance) -> Kernels {
         let (cuda, mut context) = (instance.driver(), null_mut());
         ok(unsafe { cuda.cuInit(0) });
         ok(unsafe { cuda.cuDevicePrimaryCtxRetain(&mut context, 0) });
         ok(unsafe { cuda.cuCtxSetCurrent(context) });
-        Kernels::on(cuda)
+        Kernels::on(cuda, ptx)
     }
 
     /// In the context that is current.
     pub fn current(cuda: &Arc<Driver>) -> Kernels {
-        Kernels::on(Arc::clone(cuda))
+        Kernels::on(Arc::clone(cuda), GRAPH_LAUNCHES)
     }
 
-    fn on(cuda: Arc<Driver>) -> Kernels {
+    fn on(cuda: Arc<Driver>, ptx: &str) -> Kernels {
         let (mut state, mut image, mut module) = (null_mut(), null_mut(), null_mut());
         let parts = [
-            (CUjitInputType::CU_JIT_INPUT_PTX, GRAPH_LAUNCHES.as_bytes().to_vec()),
+            (CUjitInputType::CU_JIT_INPUT_PTX, ptx.as_bytes().to_vec()),
             (CUjitInputType::CU_JIT_INPUT_LIBRARY, library()),
         ];
         ok(unsafe { cuda.cuLinkCreate(0, null_mut(), null_mut(), &mut state) });

@@ -128,7 +128,8 @@ pub(super) fn filled(text: &str, place: &Place, sdist: Option<&Path>) -> Result<
         text = text.replace("SDIST/", &format!("{}/", sdist.display()));
     }
     if text.contains("STUB/") {
-        let folder = place.folder.join("stub");
+        // A toolkit's folder has its libraries in `lib`.
+        let folder = place.folder.join("stub/lib");
         stub::driver(&folder.join("libcuda.so"))?;
         link_libraries(&site(place)?.join("nvidia/cu13/lib"), &folder)?;
         text = text.replace("STUB/", &format!("{}/", folder.display()));

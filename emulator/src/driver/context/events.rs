@@ -1,10 +1,11 @@
-//! `cuCtxRecordEvent` and `cuCtxWaitEvent`: events over all streams of a context.
+//! `cuCtxRecordEvent`, `cuCtxWaitEvent`, and the same for green contexts: events over all streams of a context.
 
 use cuda_driver_sys::*;
 use std::sync::Arc;
 
 use super::Context;
 use super::current::named;
+use super::green::context_of_green;
 use crate::driver::entry::{INVALID_CONTEXT, INVALID_HANDLE, Outcome, entries};
 use crate::driver::queue::{Completion, Job};
 use crate::driver::state::Call;
@@ -15,6 +16,8 @@ use crate::driver::work::recorder::Point;
 entries! {
     cuCtxRecordEvent(context: CUcontext, event: CUevent) = record;
     cuCtxWaitEvent(context: CUcontext, event: CUevent) = wait;
+    cuGreenCtxRecordEvent(green: CUgreenCtx, event: CUevent) = record_green;
+    cuGreenCtxWaitEvent(green: CUgreenCtx, event: CUevent) = wait_green;
 }
 
 impl Context {
@@ -47,14 +50,35 @@ fn record(call: &Call, context: CUcontext, event: CUevent) -> Outcome {
     if event.context.id != context.id {
         return Err(INVALID_HANDLE);
     }
+    record_in(&context, &event)
+}
+
+/// The event may be of another green context of the device, or of its primary one.
+fn record_green(call: &Call, green: CUgreenCtx, event: CUevent) -> Outcome {
+    let context = context_of_green(green)?;
+    let event = call.event(event)?;
+    if !event.context.shares_kernels(&context) {
+        return Err(INVALID_HANDLE);
+    }
+    record_in(&context, &event)
+}
+
+fn record_in(context: &Context, event: &Event) -> Outcome {
     context.outside_of_captures()?;
     let _turn = context.order.recording();
-    event.set(Point::Stream(context.all_done(&event)?));
+    event.set(Point::Stream(context.all_done(event)?));
     Ok(())
 }
 
 fn wait(call: &Call, context: CUcontext, event: CUevent) -> Outcome {
-    let context = named(context, INVALID_CONTEXT)?;
+    wait_in(call, &*named(context, INVALID_CONTEXT)?, event)
+}
+
+fn wait_green(call: &Call, green: CUgreenCtx, event: CUevent) -> Outcome {
+    wait_in(call, &*context_of_green(green)?, event)
+}
+
+fn wait_in(call: &Call, context: &Context, event: CUevent) -> Outcome {
     let event = call.event(event)?;
     if event.captured().is_some() {
         return Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);

@@ -17,6 +17,9 @@ entries! {
     cuCtxCreate_v4(context: *mut CUcontext, parameters: *mut CUctxCreateParams, flags: c_uint, device: CUdevice) = create;
     cuCtxCreate_v3(context: *mut CUcontext, affinities: *mut CUexecAffinityParam, count: c_int, flags: c_uint, device: CUdevice) = create_v3;
     cuCtxDestroy_v2(context: CUcontext) = destroy;
+    cuCtxAttach(context: *mut CUcontext, flags: c_uint) = attach;
+    cuCtxDetach(context: CUcontext) = detach;
+    cuCtxGetExecAffinity(affinity: *mut CUexecAffinityParam, kind: CUexecAffinityType) = get_affinity;
     cuCtxPushCurrent_v2(context: CUcontext) = push;
     cuCtxPopCurrent_v2(context: *mut CUcontext) = pop;
     cuCtxSetCurrent(context: CUcontext) = set_current;
@@ -93,6 +96,41 @@ fn destroy(call: &Call, context: CUcontext) -> Outcome {
         current::pop();
     }
     Ok(())
+}
+
+/// One use more of the current context.
+fn attach(call: &Call, context: Out<CUcontext>, flags: c_uint) -> Outcome {
+    let place = context.required()?;
+    if flags != 0 {
+        return Err(INVALID_VALUE);
+    }
+    let context = call.context()?;
+    context.uses.fetch_add(1, Ordering::Relaxed);
+    place.set(to_c(context.handle));
+    Ok(())
+}
+
+/// One use less of the current context, which ends with the last one; a primary context has other functions for that.
+fn detach(call: &Call, context: CUcontext) -> Outcome {
+    let current = call.context()?;
+    if context.addr() != current.handle {
+        return Err(INVALID_CONTEXT);
+    }
+    let left = current.uses.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |uses| uses.checked_sub(1));
+    match left {
+        Ok(1) if !current.primary && !current.green => destroy(call, context),
+        Ok(1) | Err(_) => {
+            current.uses.store(1, Ordering::Relaxed);
+            Err(INVALID_CONTEXT)
+        }
+        Ok(_) => Ok(()),
+    }
+}
+
+/// As `cuDeviceGetExecAffinitySupport` says.
+fn get_affinity(call: &Call, _: Out<CUexecAffinityParam>, _: CUexecAffinityType) -> Outcome {
+    call.context()?;
+    Err(CUresult::CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY)
 }
 
 /// Whether a handle was ever a context: a destroyed one can be made current, and every use then returns the error for

@@ -134,6 +134,11 @@ fn green(handle: CUgreenCtx) -> Outcome<Arc<Green>> {
     GREENS.get(handle.addr()).ok_or(INVALID_HANDLE)
 }
 
+/// The context of a green context.
+pub(super) fn context_of_green(handle: CUgreenCtx) -> Outcome<Arc<Context>> {
+    Ok(Arc::clone(&green(handle)?.context))
+}
+
 fn of_green(_: &Call, handle: CUgreenCtx, resource: Out<CUdevResource>, kind: CUdevResourceType) -> Outcome {
     green(handle)?.part.answer(resource, kind)
 }

@@ -41,6 +41,8 @@ pub(super) struct Context {
     pub(super) green: bool,
     flags: AtomicU32,
     alive: AtomicBool,
+    /// How often it was created or attached to, less how often it was detached from.
+    uses: AtomicU32,
     /// Whether the program has reset it: its kernels are abandoned.
     pub(super) reset: AtomicBool,
     /// The queues of its streams.
@@ -123,6 +125,7 @@ impl Context {
             green: false,
             flags: AtomicU32::new(flags),
             alive: AtomicBool::new(true),
+            uses: AtomicU32::new(1),
             reset: AtomicBool::new(false),
             order: Arc::default(),
             settings: Mutex::new(settings),

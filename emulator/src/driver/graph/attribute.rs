@@ -1,10 +1,14 @@
 //! Launch attributes of kernel nodes.
+//!
+//! Relies on the caller for the member of a value that the attribute's id names: C2 in `entry`.
+#![allow(unsafe_code)]
 
 use cuda_driver_sys::*;
 
 use super::kernel;
 use super::operation::Operation;
 use crate::driver::entry::{INVALID_VALUE, In, Out, Outcome, entries};
+use crate::driver::launch::cluster::without_node;
 use crate::driver::since::Known;
 use crate::driver::state::Call;
 use crate::driver::work::Work;
@@ -29,8 +33,12 @@ fn is_known(id: CUlaunchAttributeID) -> bool {
             | A::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN
             | A::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION
             | A::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
+            | UPDATABLE
     ) && id.known().is_ok()
 }
+
+/// Once set, it stays.
+const UPDATABLE: CUlaunchAttributeID = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE;
 
 /// What stands for an attribute that was not set.
 fn unset(id: CUlaunchAttributeID) -> CUlaunchAttributeValue {
@@ -61,8 +69,14 @@ fn set(call: &Call, node: CUgraphNode, id: CUkernelNodeAttrID, value: In<CUkerne
         if !is_known(id) {
             return Err(INVALID_VALUE);
         }
+        if id == UPDATABLE && kernel.node().is_some() {
+            // SAFETY: the id names this member, which is set, by C2.
+            let again = unsafe { value.deviceUpdatableKernelNode.deviceUpdatable } == 1;
+            return if again { Ok(()) } else { Err(INVALID_VALUE) };
+        }
         let others = kernel.attributes().iter().filter(|attribute| attribute.id != id).copied();
-        let attributes: Vec<_> = others.chain([CUlaunchAttribute { id, pad: [0; 4], value }]).collect();
+        let attributes: Vec<_> =
+            others.chain([without_node(CUlaunchAttribute { id, pad: [0; 4], value })]).collect();
         *kernel = kernel::read(call, &kernel.parameters(), &attributes)?;
         Ok(())
     })
@@ -70,11 +84,14 @@ fn set(call: &Call, node: CUgraphNode, id: CUkernelNodeAttrID, value: In<CUkerne
 
 fn copy(call: &Call, target: CUgraphNode, source: CUgraphNode) -> Outcome {
     let attributes = call.node(source)?.look(|operation| match operation {
-        Operation::Work(Work::Kernel(kernel)) => Ok(kernel.attributes().to_vec()),
+        Operation::Work(Work::Kernel(kernel)) if kernel.node().is_none() => Ok(kernel.attributes().to_vec()),
         _ => Err(INVALID_VALUE),
     })?;
     call.node(target)?.change(|operation| {
         let Operation::Work(Work::Kernel(kernel)) = operation else { return Err(INVALID_VALUE) };
+        if kernel.node().is_some() {
+            return Err(INVALID_VALUE);
+        }
         *kernel = kernel::read(call, &kernel.parameters(), &attributes)?;
         Ok(())
     })

@@ -33,13 +33,15 @@ entries! {
 pub(super) type UpdateRefusal = CUgraphExecUpdateResult;
 
 impl Operation {
-    /// Refuses changes that are not allowed in an executable graph: of the kind of memory and the rows of a copy or fill, and of a
-    /// kernel's context.
+    /// Refuses changes that are not allowed in an executable graph: of the kind of memory and the rows of a copy or fill, of a
+    /// kernel's context, and from a kernel that does not change nodes to one that does.
     pub(super) fn check_change(&self, new: &Operation) -> Result<(), UpdateRefusal> {
         use CUgraphExecUpdateResult as R;
         let good = match (self, new) {
             (Operation::Work(Work::Kernel(old)), Operation::Work(Work::Kernel(new))) => {
-                if old.function().context.id != new.function().context.id {
+                let begins_to_update =
+                    new.function().kernel.updates_nodes() && !old.function().kernel.updates_nodes();
+                if old.function().context.id != new.function().context.id || begins_to_update {
                     return Err(R::CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE);
                 }
                 if old.is_cooperative() != new.is_cooperative() {
@@ -52,6 +54,9 @@ impl Operation {
                 old.can_become(new) && (old.is_plane() && old == new || old.is_line() && new.is_line())
             }
             (Operation::Work(Work::Fill(old)), Operation::Work(Work::Fill(new))) => old.can_become(new),
+            (Operation::Work(Work::Values(old)), Operation::Work(Work::Values(new))) => {
+                old.context.id == new.context.id && old.can_become(new)
+            }
             _ if self.kind() != new.kind() => {
                 return Err(R::CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED);
             }

@@ -35,6 +35,8 @@ pub(in crate::driver) struct Exec {
     flags: u64,
     /// Where kernels can launch it.
     pub(super) device: Option<OnDevice>,
+    /// Whether kernels change nodes of it.
+    pub(super) updatable: bool,
     inner: Mutex<Inner>,
 }
 
@@ -57,6 +59,21 @@ pub(in crate::driver) static EXECS: PerSlot<Handles<Exec>> = per_slot!(Handles::
 impl Exec {
     pub(super) fn inner(&self) -> MutexGuard<'_, Inner> {
         lock(&self.inner)
+    }
+
+    /// Kernels change the nodes of that plan from now on; from its own state if `anew`, or if they are not on the device yet.
+    fn upload_nodes(&self, plan: &Plan, anew: bool) {
+        if self.updatable {
+            plan.updatable(&mut |kernel, node| node.upload(kernel, anew));
+        }
+    }
+}
+
+impl Drop for Exec {
+    fn drop(&mut self) {
+        if self.updatable {
+            self.inner().plan.updatable(&mut |_, node| node.unload());
+        }
     }
 }
 
@@ -129,15 +146,17 @@ fn instantiate(call: &Call, graph: CUgraph, flags: u64) -> Result<usize, Refusal
         matches!(node.operation, Operation::Work(Work::Alloc(_) | Work::Free(Free::OfGraph(_))))
     };
     let is_there = contents.exec.as_ref().is_some_and(|exec| exec.strong_count() != 0);
-    if is_there && contents.nodes.values().any(is_memory) {
-        // The addresses are those of the graph: there is one executable graph at a time.
+    let mut updatable = false;
+    plan.updatable(&mut |_, _| updatable = true);
+    if is_there && (updatable || contents.nodes.values().any(is_memory)) {
+        // The addresses, and the nodes that kernels change, are those of the graph: there is one executable graph at a time.
         return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED.into());
     }
     let handle = EXECS.reserve();
     let inner = Mutex::new(Inner { plan, last: None });
     // Who asks is told neither that it was uploaded nor of priorities (H200).
     let told = flags & both;
-    let exec = Arc::new(Exec { handle, flags: told, device, inner });
+    let exec = Arc::new(Exec { handle, flags: told, device, updatable, inner });
     contents.exec = Some(Arc::downgrade(&exec));
     EXECS.insert(handle, exec);
     Ok(handle)
@@ -211,6 +230,7 @@ fn launch(call: &Call, exec: CUgraphExec, stream: CUstream) -> Outcome {
     let run = move || {
         let claim = own.claim_for_host();
         own.set_uploaded(&plan);
+        own.upload_nodes(&plan, false);
         let outcome = environment::run(launch, Start { exec: own, plan, points, claim });
         drop(freed);
         outcome
@@ -233,8 +253,9 @@ fn upload(call: &Call, exec: CUgraphExec, stream: CUstream) -> Outcome {
     let run = move || {
         let plan = Arc::clone(&own.inner().plan);
         own.set_uploaded(&plan);
+        own.upload_nodes(&plan, true);
         Ok(())
     };
-    let job = if exec.device.is_some() { Job::Run(Box::new(run)) } else { Job::Point };
+    let job = if exec.device.is_some() || exec.updatable { Job::Run(Box::new(run)) } else { Job::Point };
     stream.give_apart_now(inner.last.clone(), job).map(|_| ())
 }

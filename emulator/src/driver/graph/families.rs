@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 
 use super::{
-    attribute, capture, change, child, conditional, copy, dot, edges, event, exec, fill, generic, host,
-    kernel, memory, nodes, structure, update, user_object,
+    attribute, batch, capture, change, child, conditional, copy, dot, edges, event, exec, fill, generic,
+    host, kernel, memory, nodes, structure, update, user_object,
 };
 
 /// The lookup functions, one per file.
@@ -16,6 +16,7 @@ const FAMILIES: &[fn(&str) -> *const c_void] = &[
     copy::address,
     fill::address,
     host::address,
+    batch::address,
     event::address,
     exec::address,
     change::address,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::conditional::Conditional;
 use super::nodes::insert_after;
 use super::operation::Operation;
-use super::{change, child, edges, kernel};
+use super::{batch, change, child, edges, kernel};
 use crate::driver::context::Context;
 use crate::driver::context::current::living;
 use crate::driver::entry::{INVALID_VALUE, In, NOT_SUPPORTED, Out, Outcome, entries};
@@ -74,9 +74,15 @@ fn read(
                 Ok(Work::Record(Signal::new(call, union.eventRecord.event)?).into())
             }
             T::CU_GRAPH_NODE_TYPE_MEM_FREE => Ok(Work::Free(Free::of_graph(union.free.dptr)?).into()),
-            T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL
-            | T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT
-            | T::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => Err(NOT_SUPPORTED),
+            T::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => {
+                let CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 { ctx, count, paramArray, flags } = union.memOp;
+                // SAFETY: 1: the member's list, of as many operations as it says, by C1.
+                let parameters = CUDA_BATCH_MEM_OP_NODE_PARAMS { ctx, count, paramArray, flags };
+                Ok(Work::Values(batch::read(call, &parameters)?).into())
+            }
+            T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL | T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT => {
+                Err(NOT_SUPPORTED)
+            }
             _ => Err(INVALID_VALUE),
         }
     }

@@ -5,6 +5,7 @@
 //! that the edges allow. A launch submits the whole plan to a stream, which performs one operation after the other.
 
 mod attribute;
+mod batch;
 pub(super) mod capture;
 mod change;
 mod child;

@@ -78,6 +78,9 @@ fn destroy(call: &Call, node: CUgraphNode) -> Outcome {
     let Place { graph, node } = call.node(node)?;
     let mut contents = graph.contents();
     contents.check_memory()?;
+    if contents.operation(node)?.updatable().is_some() {
+        return Err(INVALID_VALUE);
+    }
     let gone = contents.nodes.remove(&node).ok_or(INVALID_VALUE)?;
     for other in contents.nodes.values_mut() {
         other.after.retain(|edge| edge.from != node);

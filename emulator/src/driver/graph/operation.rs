@@ -7,6 +7,8 @@ use super::Graph;
 use super::conditional::Conditional;
 use super::plan::Plan;
 use crate::driver::entry::Outcome;
+use crate::driver::work::kernel::KernelCall;
+use crate::driver::work::updatable::DeviceNode;
 use crate::driver::work::{Turn, Work};
 use crate::engine::Fault;
 
@@ -77,7 +79,13 @@ impl Operation {
 
     /// Whether a graph with such a node cannot be cloned.
     pub(super) fn is_unique(&self) -> bool {
-        self.is_memory() || matches!(self, Operation::Conditional(_))
+        self.is_memory() || matches!(self, Operation::Conditional(_)) || self.updatable().is_some()
+    }
+
+    /// The kernel that kernels change, with what they change.
+    pub(super) fn updatable(&self) -> Option<(&KernelCall, &DeviceNode)> {
+        let Operation::Work(Work::Kernel(kernel)) = self else { return None };
+        Some((kernel, kernel.node()?))
     }
 
     /// Whether it allocates or frees.

@@ -9,6 +9,8 @@ use crate::driver::entry::Outcome;
 use crate::driver::handles::to_c;
 use crate::driver::work::Turn;
 use crate::driver::work::event::Points;
+use crate::driver::work::kernel::KernelCall;
+use crate::driver::work::updatable::DeviceNode;
 use crate::engine::Fault;
 
 /// The steps of an executable graph.
@@ -34,6 +36,13 @@ pub(super) struct Step {
     pub(super) after: Vec<usize>,
     /// The plans of the graphs that are a part of the operation.
     pub(super) inner: Vec<Plan>,
+}
+
+impl Step {
+    /// Whether the launch that runs does it: a kernel may have decided that.
+    fn is_enabled(&self) -> bool {
+        self.operation.updatable().and_then(|(_, node)| node.enabled()).unwrap_or(self.enabled)
+    }
 }
 
 /// The edges form a cycle, of which this node is a part.
@@ -82,6 +91,16 @@ impl Plan {
                 step.inner.iter_mut().find_map(|plan| plan.step(node))
             }
         })
+    }
+
+    /// Calls `look` with all kernels that kernels change.
+    pub(super) fn updatable(&self, look: &mut dyn FnMut(&KernelCall, &DeviceNode)) {
+        for step in &self.steps {
+            if let Some((kernel, node)) = step.operation.updatable() {
+                look(kernel, node);
+            }
+            step.inner.iter().for_each(|plan| plan.updatable(look));
+        }
     }
 
     /// Its operations in execution order, including nested ones.
@@ -140,7 +159,7 @@ impl Plan {
             if turn.state.fault.check().is_err() {
                 break;
             }
-            if step.enabled {
+            if step.is_enabled() {
                 step.operation.run(step.node, &step.inner, turn)?;
             }
         }

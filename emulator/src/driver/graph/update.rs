@@ -100,6 +100,12 @@ fn update(
         answer(why, refusal.node, to_c(0));
         return Err(failure);
     }
+    let mut is_updatable = exec.updatable;
+    new.updatable(&mut |_, _| is_updatable = true);
+    if is_updatable {
+        answer(UpdateRefusal::CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED, to_c(0), to_c(0));
+        return Err(failure);
+    }
     let mut inner = exec.inner();
     if let Err(difference) = inner.plan.check_update(&new) {
         answer(difference.why, to_c(difference.node), to_c(difference.from));

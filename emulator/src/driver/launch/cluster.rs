@@ -7,12 +7,14 @@ use cuda_driver_sys::*;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use crate::driver::entry::{FromC, INVALID_VALUE, In, NOT_SUPPORTED, Outcome};
+use crate::driver::entry::{FromC, INVALID_VALUE, In, Outcome};
 use crate::driver::function::Function;
+use crate::driver::handles::to_c;
 use crate::driver::since::Known;
 use crate::driver::state::Call;
 use crate::driver::work::event::Event;
 use crate::driver::work::kernel::Attributes;
+use crate::driver::work::updatable::DeviceNode;
 
 /// What the attributes of a launch ask for. Those that only steer a GPU's scheduler and caches are checked and have no
 /// effect.
@@ -26,10 +28,14 @@ pub(in crate::driver) struct Request {
     preferred: Option<[u32; 3]>,
     /// Events that the launch signals: here when it is done.
     pub(super) events: Vec<Arc<Event>>,
+    /// The node that kernels change, where `DEVICE_UPDATABLE_KERNEL_NODE` asks for one.
+    pub(in crate::driver) node: Option<Arc<DeviceNode>>,
     /// All attributes, as they were given: the member that each id names is set.
     attributes: Vec<CUlaunchAttribute>,
 }
 
+/// The attribute of nodes that kernels change.
+const UPDATABLE: CUlaunchAttributeID = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE;
 /// The largest cluster that every device of this architecture takes.
 const PORTABLE: u32 = 8;
 /// The largest cluster that this device takes.
@@ -52,16 +58,21 @@ impl Request {
                 In::from_c(config.attrs.cast::<MaybeUninit<_>>());
             all.read_array(config.numAttrs as usize)?
         };
-        Request::of(call, attributes.iter().map(set).collect())
+        let attributes = attributes.iter().map(|attribute| without_node(set(attribute)));
+        Request::of(call, attributes.collect())
     }
 
-    /// What these attributes ask for, of which the member that each id names is set.
+    /// What these attributes ask for, of which the member that each id names is set. A node that they name keeps its handle.
     pub(in crate::driver) fn of(call: &Call, attributes: Vec<CUlaunchAttribute>) -> Outcome<Request> {
         let mut request = Request::default();
         for attribute in &attributes {
             request.add(call, attribute)?;
         }
         request.attributes = attributes;
+        if let Some(node) = &request.node {
+            let of_node = request.attributes.iter_mut().filter(|attribute| attribute.id == UPDATABLE);
+            of_node.for_each(|attribute| attribute.value = told(node));
+        }
         Ok(request)
     }
 
@@ -72,7 +83,7 @@ impl Request {
                 // SAFETY: the id that was just compared names this member, a number, which is set, as `attributes` says.
                 && unsafe { attribute.value.programmaticStreamSerializationAllowed } != 0
         });
-        Attributes { all: std::mem::take(&mut self.attributes), programmatic }
+        Attributes { all: std::mem::take(&mut self.attributes), programmatic, node: self.node.take() }
     }
 
     fn add(&mut self, call: &Call, attribute: &CUlaunchAttribute) -> Outcome {
@@ -124,8 +135,12 @@ impl Request {
                     self.events.push(event(call, asked.event, asked.flags)?);
                     Ok(())
                 }
-                // Only in a graph that is being captured.
-                A::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE => Err(NOT_SUPPORTED),
+                UPDATABLE => {
+                    let asked = value.deviceUpdatableKernelNode;
+                    let node = || DeviceNode::find(asked.devNode.addr()).unwrap_or_else(DeviceNode::new);
+                    self.node = (asked.deviceUpdatable == 1).then(node);
+                    valid(matches!(asked.deviceUpdatable, 0 | 1))
+                }
                 // Attributes of streams, and those that came after CUDA 13.0.
                 _ => Err(INVALID_VALUE),
             }
@@ -173,6 +188,39 @@ fn set(attribute: &MaybeUninit<CUlaunchAttribute>) -> CUlaunchAttribute {
     let (id, value) =
         unsafe { ((&raw const (*attribute).id).read(), (&raw const (*attribute).value).read()) };
     CUlaunchAttribute { id, value, ..Default::default() }
+}
+
+/// The value of the attribute of a node that kernels change.
+fn told(node: &DeviceNode) -> CUlaunchAttributeValue {
+    let mut value = CUlaunchAttributeValue::default();
+    value.deviceUpdatableKernelNode =
+        CUlaunchAttributeValue_deviceUpdatableKernelNode { deviceUpdatable: 1, devNode: to_c(node.handle) };
+    value
+}
+
+/// The attribute without a handle that the program may have left there: it asks for a node of its own.
+pub(in crate::driver) fn without_node(mut attribute: CUlaunchAttribute) -> CUlaunchAttribute {
+    if attribute.id == UPDATABLE {
+        // SAFETY: the id names this member, which is set, as the callers promise: a number and a pointer, of which any bytes are a value.
+        let asked = unsafe { attribute.value.deviceUpdatableKernelNode };
+        attribute.value.deviceUpdatableKernelNode =
+            CUlaunchAttributeValue_deviceUpdatableKernelNode { devNode: to_c(0), ..asked };
+    }
+    attribute
+}
+
+/// Tells the program the handle of the node, in the attributes of its launch.
+pub(super) fn tell(config: &CUlaunchConfig, node: &DeviceNode) {
+    for index in 0..config.numAttrs as usize {
+        // SAFETY: by C1 the array has `numAttrs` attributes, and this one is valid for reads and, for this attribute, of which the driver writes
+        // the handle, for writes; no other code uses it before the call returns, as C4 says. Its id is set.
+        unsafe {
+            let attribute = config.attrs.add(index);
+            if (&raw const (*attribute).id).read() == UPDATABLE {
+                (&raw mut (*attribute).value.deviceUpdatableKernelNode.devNode).write(to_c(node.handle));
+            }
+        }
+    }
 }
 
 /// Dimensions of a cluster: all zeros are none, some zeros are wrong.

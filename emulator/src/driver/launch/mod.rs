@@ -101,7 +101,12 @@ fn launch_kernel_ex(
     };
     let (stream, function) = objects(call, config.hStream, function)?;
     let request = Request::read(call, &config)?;
-    submit(call, &stream, &function, Asked { request, ..asked })
+    let node = request.node.clone();
+    submit(call, &stream, &function, Asked { request, ..asked })?;
+    if let Some(node) = node {
+        cluster::tell(&config, &node);
+    }
+    Ok(())
 }
 
 fn launch(call: &Call, function: CUfunction, asked: Asked<'_>) -> Outcome {
@@ -122,6 +127,12 @@ fn objects(call: &Call, stream: CUstream, function: CUfunction) -> Outcome<(Arc<
 /// Gives the kernel to the stream.
 fn submit(call: &Call, stream: &Arc<Stream>, function: &Arc<Function>, mut asked: Asked<'_>) -> Outcome {
     let recorded = stream.is_recording()?;
+    if asked.request.node.is_some() && !recorded {
+        logs::because(
+            "DEVICE_UPDATABLE_KERNEL_NODE is an attribute of nodes: capture the launch, or set it on a kernel node".to_owned(),
+        );
+        return Err(NOT_SUPPORTED);
+    }
     let events = std::mem::take(&mut asked.request.events);
     let kernel = Work::Kernel(prepare(function, &mut asked)?);
     if function.kernel.launches_graphs() && !recorded {
@@ -201,25 +212,36 @@ const GRID: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
 /// Most threads in each dimension of a block.
 const BLOCK: [u32; 3] = [1024, 1024, 64];
 
+/// Whether each extent is from 1 to its limit.
+fn within(extents: [u32; 3], limits: [u32; 3]) -> bool {
+    extents.iter().zip(limits).all(|(extent, limit)| (1..=limit).contains(extent))
+}
+
+/// The grid as the kernel sees it, which counts clusters where the kernel says so.
+pub(super) fn grid_of(function: &Function, mut grid: [u32; 3]) -> Outcome<[u32; 3]> {
+    if !within(grid, GRID) {
+        return Err(INVALID_VALUE);
+    }
+    if let (true, Some(cluster)) = (function.shape.blocks_are_clusters, function.shape.cluster) {
+        for (extent, factor) in grid.iter_mut().zip(cluster) {
+            *extent = extent.checked_mul(factor).ok_or(INVALID_VALUE)?;
+        }
+    }
+    Ok(grid)
+}
+
 /// Grid and block as the kernel sees them.
 fn dimensions(function: &Function, grid: [u32; 3], block: [u32; 3]) -> Outcome<([u32; 3], [u32; 3])> {
-    let within = |dimensions: [u32; 3], limits: [u32; 3]| {
-        dimensions.iter().zip(limits).all(|(dimension, limit)| (1..=limit).contains(dimension))
-    };
     if !within(grid, GRID) || !within(block, BLOCK) {
         return Err(INVALID_VALUE);
     }
+    let (grid, mut block) = (grid_of(function, grid)?, block);
     let shape = &function.shape;
-    let (mut grid, mut block) = (grid, block);
-    if let (true, Some(cluster)) = (shape.blocks_are_clusters, shape.cluster) {
-        // The grid counts clusters, and a block of one thread stands for the compiled size
-        // (`CU_LAUNCH_KERNEL_REQUIRED_BLOCK_DIM`).
-        for (dimension, factor) in grid.iter_mut().zip(cluster) {
-            *dimension = dimension.checked_mul(factor).ok_or(INVALID_VALUE)?;
-        }
-        if let (Some(required), [1, 1, 1]) = (shape.reqntid, block) {
-            block = required;
-        }
+    if let (true, Some(_), Some(required), [1, 1, 1]) =
+        (shape.blocks_are_clusters, shape.cluster, shape.reqntid, block)
+    {
+        // A block of one thread stands for the compiled size (`CU_LAUNCH_KERNEL_REQUIRED_BLOCK_DIM`).
+        block = required;
     }
     let threads: u32 = block.iter().fold(1, |all: u32, extent| all.saturating_mul(*extent));
     if threads > function.most_threads() || shape.reqntid.is_some_and(|required| required != block) {

@@ -46,9 +46,8 @@ fn write(state: &State, word: Word, flags: c_uint) -> Outcome<Operation> {
 
 /// Gives a stream operations that were checked.
 fn submit(call: &Call, stream: &Arc<Stream>, operations: Vec<Operation>) -> Outcome {
-    let waits = operations.iter().any(|operation| matches!(operation, Operation::Wait(..)));
-    let pace = if waits { Pace::Queued } else { Pace::Small };
-    let batch = Batch { context: Arc::clone(&stream.context), operations };
+    let batch = Batch::new(Arc::clone(&stream.context), operations);
+    let pace = if batch.waits() { Pace::Queued } else { Pace::Small };
     stream.give(call, Work::Values(batch), pace).map(|_| ())
 }
 
@@ -80,14 +79,27 @@ fn batch(
     flags: c_uint,
 ) -> Outcome {
     let stream = call.stream(stream)?;
+    // SAFETY: 1: array and `count` are the caller's, so by C1 it is null or has `count` operations.
+    submit(call, &stream, unsafe { read(call.state()?, &operations, count, flags)? })
+}
+
+/// The operations of a batch.
+///
+/// # Safety
+///
+/// 1. The array is null or has `count` operations, of which the member that each names is set.
+pub(in crate::driver) unsafe fn read(
+    state: &State,
+    operations: &In<'_, CUstreamBatchMemOpParams>,
+    count: c_uint,
+    flags: c_uint,
+) -> Outcome<Vec<Operation>> {
     if flags != 0 || !(1..=MOST).contains(&count) {
         return Err(INVALID_VALUE);
     }
-    // SAFETY: 1: array and `count` are the caller's, so by C1 it is null or has `count` operations.
+    // SAFETY: 1: duty 1.
     let raw = unsafe { operations.read_array(count as usize)? };
-    let state = call.state()?;
-    let operations: Outcome<Vec<_>> = raw.iter().map(|raw| operation(state, raw)).collect();
-    submit(call, &stream, operations?)
+    raw.iter().map(|raw| operation(state, raw)).collect()
 }
 
 /// One operation of a batch.
@@ -125,8 +137,11 @@ fn operation(state: &State, raw: &CUstreamBatchMemOpParams) -> Outcome<Operation
             let value = unsafe { raw.writeValue.__bindgen_anon_1.value64 };
             write(state, Word::new64(address, value), flags)
         }
-        // SAFETY: the operation names this member, which the program has set, by C2: a number.
-        Op::CU_STREAM_MEM_OP_BARRIER if unsafe { raw.memoryBarrier.flags } <= 1 => Ok(Operation::Barrier),
+        Op::CU_STREAM_MEM_OP_BARRIER => {
+            // SAFETY: the operation names this member, which the program has set, by C2: a number.
+            let flags = unsafe { raw.memoryBarrier.flags };
+            if flags <= 1 { Ok(Operation::Barrier(flags)) } else { Err(INVALID_VALUE) }
+        }
         // As the device's attribute says.
         Op::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES => Err(NOT_SUPPORTED),
         _ => Err(INVALID_VALUE),

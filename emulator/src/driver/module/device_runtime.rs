@@ -4,9 +4,13 @@ use std::fmt::Write;
 
 use crate::driver::error_texts::{TEXTS, UNKNOWN};
 
-/// What a grid waits for itself with, what kernels of CUDA 11 wait for others with, and what launches graphs.
-const ONE_NAME: [&str; 3] =
-    [include_str!("device_runtime.ptx"), include_str!("device_waits.ptx"), include_str!("device_graphs.ptx")];
+/// What a grid waits for itself with, what kernels of CUDA 11 wait for others with, what launches graphs, and what changes their nodes.
+const ONE_NAME: [&str; 4] = [
+    include_str!("device_runtime.ptx"),
+    include_str!("device_waits.ptx"),
+    include_str!("device_graphs.ptx"),
+    include_str!("device_nodes.ptx"),
+];
 /// What kernels launch kernels with, and ask.
 const LAUNCHES: [&str; 3] = [
     include_str!("device_launches.ptx"),

@@ -76,15 +76,29 @@ impl Refusal {
 
     /// For a `.version` that is too new.
     pub(super) fn version(text: &str) -> Refusal {
-        let before = text.split(".version").next().unwrap_or_default();
-        let line = 1 + before.matches('\n').count();
-        let version =
-            text.get(before.len()..).and_then(|rest| rest.split_whitespace().nth(1)).unwrap_or_default();
+        let rest = behind_comments(text);
+        let before = text.len() - rest.len();
+        let line = 1 + text.get(..before).unwrap_or_default().matches('\n').count();
+        let version = rest.split_whitespace().nth(1).unwrap_or_default();
         let (major, minor) = super::shape::newest_version();
         let log = format!(
             "ptxas application ptx input, line {line}; fatal   : Unsupported .version {version}; current version is '{major}.{minor}'"
         );
         Refusal::new(CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION, log)
+    }
+}
+
+/// The text from its first directive on.
+fn behind_comments(text: &str) -> &str {
+    let mut text = text.trim_start();
+    loop {
+        let end = match text.get(..2) {
+            Some("//") => "\n",
+            Some("/*") => "*/",
+            _ => return text,
+        };
+        let comment = text.get(2..).and_then(|inner| inner.split_once(end));
+        text = comment.map_or("", |(_, rest)| rest.trim_start());
     }
 }
 

@@ -11,7 +11,8 @@ use crate::driver::function::{FUNCTIONS, Function};
 use crate::driver::handles::to_c;
 use crate::driver::report;
 use crate::driver::work::Turn;
-use crate::engine::{self, Fault, Launch, Launcher, RunControl};
+use crate::driver::work::updatable::{DeviceNode, Updater};
+use crate::engine::{self, Fault, Launch, Launcher, NodeUpdater, RunControl};
 use crate::optimised::{self, OPTIMISED};
 use crate::profile::Profiler;
 use crate::progress;
@@ -41,6 +42,8 @@ pub(in crate::driver) struct Attributes {
     pub(in crate::driver) all: Vec<CUlaunchAttribute>,
     /// Whether the kernel may begin before the one before it is done.
     pub(in crate::driver) programmatic: bool,
+    /// What kernels change, if they may.
+    pub(in crate::driver) node: Option<Arc<DeviceNode>>,
 }
 
 #[allow(unsafe_code, reason = "pointers that nobody follows")]
@@ -97,7 +100,9 @@ impl KernelCall {
 
     /// The same, counted by that profiler if there is one.
     fn run_in(&self, turn: &Turn, profiler: Option<&Arc<Profiler>>) -> Result<(), Box<Fault>> {
-        let Kept { function, launch, children, .. } = &*self.0;
+        let Kept { function, launch, children, attributes, .. } = &*self.0;
+        let changed = attributes.node.as_ref().and_then(|node| node.changed(launch));
+        let launch = changed.as_ref().unwrap_or(launch);
         let (state, context) = (&turn.state, &function.context);
         let memory = context.memory.with_peers(context.peer_devices()).with_heap(Arc::clone(&context.heap));
         let (kernel, memory) = match profiler {
@@ -108,6 +113,7 @@ impl KernelCall {
         let entry = progress::begin(state.config.progress, &function.kernel.name, blocks);
         let launches = kernel.launches_kernels();
         let children = launches.then(|| children(function, profiler.is_some())).flatten();
+        let updater = kernel.updates_nodes().then_some(Updater(context.device));
         let graphs = turn.graph.as_ref().map(|graph| Arc::clone(graph).launcher(context.device));
         let ends = RunControl {
             limit: state.config.time_limit,
@@ -115,6 +121,7 @@ impl KernelCall {
             progress: entry.as_ref().map(|entry| &*entry.progress),
             launcher: children.as_deref(),
             graphs: graphs.as_deref(),
+            nodes: updater.as_ref().map(|updater| updater as &dyn NodeUpdater),
         };
         let began = (!OPTIMISED).then(Instant::now);
         let outcome = engine::run_until(kernel, launch, &memory, state.config.workers, ends);
@@ -127,6 +134,16 @@ impl KernelCall {
     /// The function.
     pub(in crate::driver) fn function(&self) -> &Arc<Function> {
         &self.0.function
+    }
+
+    /// The blocks of its clusters.
+    pub(super) fn cluster(&self) -> [u32; 3] {
+        self.0.launch.cluster
+    }
+
+    /// What kernels change of the node that it is, if they may.
+    pub(in crate::driver) fn node(&self) -> Option<&Arc<DeviceNode>> {
+        self.0.attributes.node.as_ref()
     }
 
     /// Whether all blocks are resident at once.

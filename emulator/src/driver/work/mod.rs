@@ -10,6 +10,7 @@ pub(super) mod kernel;
 pub(super) mod memory;
 pub(super) mod recorder;
 pub(super) mod shared_event;
+pub(super) mod updatable;
 pub(super) mod values;
 
 use cuda_driver_sys::{CUdevice, CUresult};
@@ -17,8 +18,7 @@ use cuda_driver_sys::{CUdevice, CUresult};
 use std::sync::Arc;
 
 use super::counted::Counted;
-use super::entry::{NOT_SUPPORTED, Outcome};
-use super::report;
+use super::entry::Outcome;
 use super::state::{Call, Shared, State};
 use crate::engine::{Fault, GraphLauncher};
 use copy::Copy3d;
@@ -107,10 +107,6 @@ impl Work {
             Work::Fill(fill) => Ok(Work::Fill(fill.into_node(call.state()?, call.context()?.handle))),
             Work::Free(Free::Block(_) | Free::Allocation(_)) => {
                 Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
-            }
-            Work::Values(_) => {
-                report::line(format_args!("{}: not emulated in a capture", call.name));
-                Err(NOT_SUPPORTED)
             }
             other => Ok(other),
         }

@@ -1,14 +1,18 @@
 //! Waiting for numbers in memory, and writing them.
 
-use cuda_driver_sys::CUstreamWaitValue_flags as Wait;
-use std::sync::Arc;
+use cuda_driver_sys::{
+    CUDA_BATCH_MEM_OP_NODE_PARAMS, CUstreamBatchMemOpParams, CUstreamBatchMemOpType as Op,
+    CUstreamWaitValue_flags as Wait,
+};
 use std::sync::atomic::{Ordering, fence};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::Turn;
 use crate::driver::context::Context;
 use crate::driver::entry::{INVALID_VALUE, Outcome};
 use crate::driver::fault::bad_range;
+use crate::driver::handles::to_c;
 use crate::driver::memory::allocations::ALLOCATIONS;
 use crate::driver::state::State;
 use crate::engine::Fault;
@@ -19,10 +23,45 @@ use crate::memory::BadRange;
 pub(in crate::driver) struct Batch {
     /// That of the stream: its end is that of the waiting.
     pub(in crate::driver) context: Arc<Context>,
-    pub(in crate::driver) operations: Vec<Operation>,
+    operations: Vec<Operation>,
+    /// The same in the form of the API, for programs that query them.
+    told: OnceLock<Box<[CUstreamBatchMemOpParams]>>,
 }
 
 impl Batch {
+    pub(in crate::driver) fn new(context: Arc<Context>, operations: Vec<Operation>) -> Batch {
+        Batch { context, operations, told: OnceLock::new() }
+    }
+
+    /// Whether one of them waits.
+    pub(in crate::driver) fn waits(&self) -> bool {
+        self.operations.iter().any(|operation| matches!(operation, Operation::Wait(..)))
+    }
+
+    /// In the form of the API. The list is the node's, and valid until that is changed.
+    pub(in crate::driver) fn parameters(&self) -> CUDA_BATCH_MEM_OP_NODE_PARAMS {
+        let told =
+            self.told.get_or_init(|| self.operations.iter().map(|operation| operation.told()).collect());
+        CUDA_BATCH_MEM_OP_NODE_PARAMS {
+            ctx: to_c(self.context.handle),
+            count: told.len() as u32,
+            paramArray: told.as_ptr().cast_mut(),
+            flags: 0,
+        }
+    }
+
+    /// Whether an executable graph may get that one in its place: addresses, values and comparisons alone may differ.
+    pub(in crate::driver) fn can_become(&self, new: &Batch) -> bool {
+        let (old, new) = (&self.operations, &new.operations);
+        let alike = |(old, new): (&Operation, &Operation)| match (old, new) {
+            (Operation::Wait(old, _), Operation::Wait(new, _))
+            | (Operation::Write(old), Operation::Write(new)) => old.bytes == new.bytes,
+            (Operation::Barrier(old), Operation::Barrier(new)) => old == new,
+            _ => false,
+        };
+        old.len() == new.len() && old.iter().zip(new).all(alike)
+    }
+
     pub(super) fn run(&self, turn: &Turn) -> Result<(), Box<Fault>> {
         let mut operations = self.operations.iter();
         operations
@@ -46,8 +85,8 @@ pub(in crate::driver) enum Operation {
     /// Waits until the number in memory compares so with the value: the low bits of the flags.
     Wait(Word, u32),
     Write(Word),
-    /// Work before it is visible to work after it, as all work here is.
-    Barrier,
+    /// Work before it is visible to work after it, as all work here is; the flags say how far.
+    Barrier(u32),
 }
 
 /// Between two looks at the memory; a look costs a lock, and nobody tells when it is worth one.
@@ -108,9 +147,27 @@ impl Word {
 }
 
 impl Operation {
+    /// In the form of the API: the operation, then an address, a value and flags, or for a barrier only flags.
+    fn told(&self) -> CUstreamBatchMemOpParams {
+        let (of_32, of_64, word, flags) = match self {
+            Operation::Wait(word, comparison) => {
+                (Op::CU_STREAM_MEM_OP_WAIT_VALUE_32, Op::CU_STREAM_MEM_OP_WAIT_VALUE_64, word, *comparison)
+            }
+            Operation::Write(word) => {
+                (Op::CU_STREAM_MEM_OP_WRITE_VALUE_32, Op::CU_STREAM_MEM_OP_WRITE_VALUE_64, word, 0)
+            }
+            Operation::Barrier(flags) => {
+                let first = u64::from(Op::CU_STREAM_MEM_OP_BARRIER.0) | u64::from(*flags) << 32;
+                return CUstreamBatchMemOpParams { pad: [first, 0, 0, 0, 0, 0] };
+            }
+        };
+        let operation = if word.bytes == 4 { of_32 } else { of_64 };
+        CUstreamBatchMemOpParams { pad: [operation.0.into(), word.address, word.value, flags.into(), 0, 0] }
+    }
+
     fn run(self, state: &State, context: &Context) -> Result<(), BadRange> {
         match self {
-            Operation::Barrier => Ok(()),
+            Operation::Barrier(_) => Ok(()),
             Operation::Write(word) => word.write(state),
             Operation::Wait(word, comparison) => {
                 let mut nap = FIRST_NAP;

@@ -71,6 +71,7 @@ pub(super) fn kernel(image: &Image, index: usize, looks: Looks, table: Table) ->
         target: image.target,
         allocates: codes.iter().any(|code| code.calls(&[Extern::Malloc, Extern::Free])),
         launches_graphs: codes.iter().any(|code| code.calls(&[Extern::GraphLaunch])),
+        updates_nodes: codes.iter().any(|code| code.calls(&[Extern::NodeUpdate])),
         launches: codes.iter().any(|code| code.calls(&DeviceRuntime::ALL.map(Extern::Runtime))),
         registers: codes.iter().map(|code| code.rows).max().unwrap_or(0).clamp(8, 255),
         const_bytes: constants.clone().map(|global| global.bytes).sum(),

@@ -258,6 +258,13 @@ impl Warp {
                     let Some(code) = graphs::launch(lanes, lane, exec, stream) else { return false };
                     self.give(split.frame, call, lane, code.into());
                 }
+                Extern::NodeUpdate => {
+                    let [node, field, a, b, c] = [0, 1, 2, 3, 4].map(|number| argument(self, number, lane));
+                    let Some(code) = graphs::update(lanes, lane, node, field as u32, [a, b, c]) else {
+                        return false;
+                    };
+                    self.give(split.frame, call, lane, code.into());
+                }
                 Extern::Runtime(function) => {
                     let word = |number: usize, at: usize| {
                         let rows = call.args.get(number).copied().unwrap_or(ParamRows { row: 0, rows: 0 });

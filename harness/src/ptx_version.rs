@@ -58,11 +58,13 @@ pub(crate) unsafe fn later(function: &Function, words: &[u64], version: Option<u
     let newest =
         VERSIONS.iter().rev().find(|(since, _)| *since <= driver).map_or((7, 3), |(_, newest)| *newest);
     let has = match (function.name, words) {
-        // SAFETY: 1: an image, or null, by duty 1.
         (
             "cuModuleLoadData" | "cuModuleLoadDataEx" | "cuModuleLoadFatBinary" | "cuLibraryLoadData",
             [_, image, ..],
-        ) => unsafe { of_image(*image) },
+        ) => {
+            // SAFETY: 1: an image, or null, by duty 1.
+            unsafe { of_image(*image) }
+        }
         // SAFETY: 1: a path, or null, by duty 1.
         ("cuModuleLoad" | "cuLibraryLoadFromFile", [_, path, ..]) => unsafe { of_file(*path) },
         // SAFETY: 1: that many bytes, of which nothing is written during the call, by duty 1.

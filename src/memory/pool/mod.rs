@@ -79,7 +79,7 @@ impl Drop for Handle {
     fn drop(&mut self) {
         let pool = self.0.clone();
         // An error occurs again where the pool is destroyed.
-        host_call::outside(move || drop(current::leave(&pool)));
+        host_call::outside(Box::new(move || drop(current::leave(&pool))));
     }
 }
 

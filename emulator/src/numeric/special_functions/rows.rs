@@ -35,6 +35,7 @@ pub(crate) unsafe fn special<F: Special>(operands: &Row, live: u32) -> Row {
     // SAFETY: 1: the caller's duty 1.
     let (mut results, others) = unsafe { F::most(operands) };
     let mut left = 0;
+    #[allow(clippy::needless_range_loop)] // An iterator would be called, out of line.
     for lane in 0..32 {
         left |= others[lane] >> 31 << lane;
     }

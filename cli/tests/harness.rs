@@ -80,6 +80,18 @@ fn a_program_runs_on_the_emulator_and_its_faults_are_found() {
     {
         let run = harness(&["--fail", fault], &program);
         assert_eq!(run.code, code, "{fault}: {}", run.err);
+        assert!(!run.says("never met"), "{fault}: {}", run.err);
+    }
+    // A fault that the program never met has tested nothing.
+    for (fault, told) in [
+        (
+            "cuMemAlloc:9:OUT_OF_MEMORY",
+            "the fault cuMemAlloc@9=OUT_OF_MEMORY was never met: its function was called 2 times",
+        ),
+        ("cuEventCreate", "the fault cuEventCreate=UNKNOWN was never met: its function was called 0 times"),
+    ] {
+        let run = harness(&["--fail", fault], &program);
+        assert!(run.code == 0 && run.says(told), "{fault}: {}", run.err);
     }
     std::fs::remove_dir_all(folder).unwrap();
 }

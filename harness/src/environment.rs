@@ -40,7 +40,8 @@ const LEAKS: &str = "CUDA_LAUNCH_HARNESS_LEAKS";
 #[derive(Debug)]
 pub struct Environment {
     options: SpyOptions,
-    faults: Vec<Fault>,
+    /// Each as it was written.
+    faults: Vec<(String, Fault)>,
     memory: Option<u64>,
     log: Option<PathBuf>,
     log_failed: Option<PathBuf>,
@@ -83,13 +84,14 @@ impl Environment {
         let mut faults = Vec::new();
         if let Some((name, value)) = get("CUDA_LAUNCH_HARNESS_FAIL") {
             for text in listed(Some((name, value))) {
-                faults.push(fault(&text).ok_or_else(|| {
+                let read = fault(&text).ok_or_else(|| {
                     wrong(
                         name,
                         &text,
                         "a function, which of its calls, and a code, such as cuMemAlloc@2=OUT_OF_MEMORY",
                     )
-                })?);
+                })?;
+                faults.push((text, read));
             }
         }
         let mut memory = None;
@@ -121,13 +123,44 @@ impl Environment {
             options = options.listen(move |call| log.write(call));
         }
         let spy = options.over(driver)?;
-        for fault in &self.faults {
+        for (_, fault) in &self.faults {
             spy.inject(fault.clone())?;
         }
         if let Some(bytes) = self.memory {
             spy.limit_memory(bytes);
         }
         Ok(spy)
+    }
+
+    /// The faults that no call has met, each as it was written, with the number of calls that were made of its function: a program that passes its tests in
+    /// spite of such a fault has not been tested with it.
+    ///
+    /// ```
+    /// use cuda_harness::Environment;
+    ///
+    /// let asked = Environment::of(|name| {
+    ///     (name == "CUDA_LAUNCH_HARNESS_FAIL").then(|| "cuInit@2=UNKNOWN".to_string())
+    /// })?;
+    /// let asked = asked.expect("one is set");
+    /// let spy = asked.over(&cuda_emulator::driver())?;
+    /// let cuda = spy.driver();
+    /// unsafe { cuda.cuInit(0) };
+    /// assert_eq!(asked.unmet(&spy), [("cuInit@2=UNKNOWN".to_string(), 1)]);
+    /// unsafe { cuda.cuInit(0) };
+    /// assert_eq!(asked.unmet(&spy), []);
+    /// # Ok::<(), cuda_harness::Error>(())
+    /// ```
+    pub fn unmet(&self, spy: &Spy) -> Vec<(String, usize)> {
+        // `over` has injected them in this order, before all others.
+        let all = self.faults.iter().zip(spy.injected());
+        all.filter(|(_, injected)| injected.hits() == 0)
+            .map(|((text, _), injected)| (text.clone(), injected.calls()))
+            .collect()
+    }
+
+    /// Whether a fault was asked for.
+    pub fn has_faults(&self) -> bool {
+        !self.faults.is_empty()
     }
 
     /// Whether the [ledger](Spy::ledger) is to be reported when the program ends.

@@ -221,6 +221,11 @@ impl Injected {
         self.0.hits.load(Ordering::Acquire)
     }
 
+    /// How many calls it has looked at: those that its function, and its predicate if it has one, select.
+    pub fn calls(&self) -> usize {
+        self.0.seen.load(Ordering::Acquire)
+    }
+
     /// Removes it: it affects no more calls. A sticky fault that has occurred remains.
     pub fn lift(&self) {
         self.0.is_lifted.store(true, Ordering::Release);

@@ -150,6 +150,11 @@ impl Spy {
         Ok(Injected(active))
     }
 
+    /// The faults that were injected, in that order, and not removed by [`heal`](Self::heal).
+    pub fn injected(&self) -> Vec<Injected> {
+        self.inner.lock().faults.iter().cloned().map(Injected).collect()
+    }
+
     /// Removes all faults, including a sticky one that has occurred, and the memory limit.
     pub fn heal(&self) {
         let mut state = self.inner.lock();

@@ -7,8 +7,8 @@ use std::fmt::Arguments;
 use std::ptr::null;
 use std::sync::{Arc, OnceLock};
 
-/// The spy whose ledger is reported when the program ends, and the process whose objects it knows: a forked child has none of these.
-static REPORTED: OnceLock<(Spy, u32)> = OnceLock::new();
+/// The spy, what was asked of it that is reported when the program ends, and the process whose calls it knows: a forked child has none of its objects.
+static REPORTED: OnceLock<(Spy, Environment, u32)> = OnceLock::new();
 
 /// Called when the library is loaded, before the program can close standard error if it is linked with a driver.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -46,7 +46,8 @@ fn watched() -> Result<Arc<Driver>, Error> {
     let Some(asked) = Environment::read()? else { return Ok(emulator) };
     let spy = asked.over(&emulator)?;
     let driver = spy.driver();
-    if asked.reports_leaks() && REPORTED.set((spy, std::process::id())).is_ok() {
+    let is_reported = asked.reports_leaks() || asked.has_faults();
+    if is_reported && REPORTED.set((spy, asked, std::process::id())).is_ok() {
         at_exit();
     }
     Ok(driver)
@@ -67,9 +68,16 @@ fn at_exit() {
     unsafe { atexit(report) };
 }
 
-/// Says what the program did not give back, and what it used after its end.
+/// Says which faults were asked for and never met, what the program did not give back, and what it used after its end.
 extern "C" fn report() {
-    if let Some((spy, _)) = REPORTED.get().filter(|(_, process)| *process == std::process::id()) {
+    let Some((spy, asked, process)) = REPORTED.get() else { return };
+    if *process != std::process::id() {
+        return;
+    }
+    for (fault, calls) in asked.unmet(spy) {
+        say(format_args!("the fault {fault} was never met: its function was called {calls} times\n"));
+    }
+    if asked.reports_leaks() {
         let ledger = spy.ledger();
         say(format_args!("{} live, {} mistakes\n{ledger}", ledger.live().len(), ledger.problems().len()));
     }

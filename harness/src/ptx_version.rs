@@ -48,15 +48,21 @@ pub(crate) struct Later {
     newest: (u32, u32),
 }
 
+/// The newest PTX that drivers of a version read; none if that is not known here.
+fn newest(driver: u32) -> Option<(u32, u32)> {
+    if driver > LAST {
+        return None;
+    }
+    Some(VERSIONS.iter().rev().find(|(since, _)| *since <= driver).map_or((7, 3), |(_, newest)| *newest))
+}
+
 /// The PTX that the call loads or links, if drivers of that version do not read it.
 ///
 /// # Safety
 ///
 /// 1. The words are the arguments of a call of that function, whose contract holds.
 pub(crate) unsafe fn later(function: &Function, words: &[u64], version: Option<u32>) -> Option<Later> {
-    let driver = version.filter(|version| *version < LAST)?;
-    let newest =
-        VERSIONS.iter().rev().find(|(since, _)| *since <= driver).map_or((7, 3), |(_, newest)| *newest);
+    let newest = newest(version?)?;
     let has = match (function.name, words) {
         (
             "cuModuleLoadData" | "cuModuleLoadDataEx" | "cuModuleLoadFatBinary" | "cuLibraryLoadData",

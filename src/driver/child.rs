@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::ffi::c_int;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use super::choice::initialise;
@@ -23,8 +24,9 @@ pub(in crate::driver) fn ends_in_a_child(act: impl FnOnce()) -> bool {
     }
     let child = fork();
     if child == 0 {
-        act();
-        _exit(0);
+        // A panic must not unwind into what the parent's thread would do next.
+        let ended = catch_unwind(AssertUnwindSafe(act));
+        _exit(c_int::from(ended.is_err()));
     }
     let (begin, mut status) = (Instant::now(), -1);
     // SAFETY: `status` is a local, which outlives the call.

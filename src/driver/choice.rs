@@ -193,7 +193,7 @@ pub(crate) fn initialise(driver: &Driver) -> Result<(), Error> {
 }
 
 /// Whether this process was forked from the one that initialised a driver. There a lock that another thread of the parent held at the fork
-/// is held for ever: who comes here without a call that may fail looks first.
+/// is held for ever, so that code which reaches such a lock without a call that returns an error asks first.
 pub(super) fn is_child() -> bool {
     let parent = INITIALISED.load(Ordering::Relaxed);
     parent != 0 && parent != process::id()

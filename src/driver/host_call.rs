@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, ThreadId};
 
+use super::choice::is_child;
 use super::context::CudaContext;
 use super::drops::{self, End, Payload, drop_quietly, end, quietly};
 use super::numbered::Numbered;
@@ -171,7 +172,7 @@ impl CudaStream {
             let help = "a graph calls its functions each time it runs: add a host node to it";
             return Err(ErrorKind::RefusedInCapture(RefusedInCapture { call: name, help }).into());
         }
-        // In the child of a fork nobody may have the table.
+        // In the child of a fork another thread of the parent may hold the table for ever.
         self.context().may_call(name)?;
         let (place, context) = (Place::of(self), self.context().clone());
         let number = enter(Entry::Once(Pending { call: function, place, context }));
@@ -253,7 +254,10 @@ impl GraphFunction {
 
 impl Drop for GraphFunction {
     fn drop(&mut self) {
-        locked(&ENTRIES).remove(self.number);
+        // In the child of a fork another thread of the parent may hold the table for ever, and nothing calls what is in it.
+        if !is_child() {
+            locked(&ENTRIES).remove(self.number);
+        }
         // The code that runs here is unrelated to the function: a panic in its drop must not prevent other drops.
         drop_quietly(self.function.take());
         drop_quietly(self.take_panic());

@@ -49,6 +49,8 @@ impl CudaGraph {
         after: &[GraphNode],
         function: impl Fn() + Send + Sync + 'static,
     ) -> Result<GraphNode, Error> {
+        // First, because in the child of a fork the table of functions may be locked for ever.
+        self.context().may_call("cuGraphAddHostNode")?;
         let host = GraphFunction::new(function);
         let params = host.params();
         let what = NewNode::new("cuGraphAddHostNode", NodeKind::Host).using(Share::object(host));

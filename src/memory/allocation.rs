@@ -11,8 +11,8 @@ use crate::driver::{
 use crate::error::Error;
 use crate::ordering::Submission;
 use std::any::Any;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 
 /// Device memory and its accesses. A buffer holds one, and so does a graph whose captured work uses the buffer.
 pub(crate) struct Allocation {
@@ -46,18 +46,6 @@ pub(crate) enum Origin {
 pub(crate) trait Pool: Send + Sync {
     /// Memory of it was freed on `stream`, before which it must not be destroyed.
     fn outlast(self: Arc<Self>, stream: &CudaStream);
-}
-
-/// A share in the pool that stream-ordered memory came from which names none.
-type PoolOf = fn(u64, &CudaContext) -> Option<Arc<dyn Pool>>;
-
-/// Set where a pool of this crate is made current: a program in which none ever is pays a load for it, and has none of its code.
-pub(super) static POOL_OF: OnceLock<PoolOf> = OnceLock::new();
-
-/// That of memory which the driver has just allocated, or other code.
-#[inline]
-pub(super) fn pool_of(address: u64, context: &CudaContext) -> Option<Arc<dyn Pool>> {
-    POOL_OF.get().and_then(|of| of(address, context))
 }
 
 impl Allocation {
@@ -94,17 +82,15 @@ impl Allocation {
     /// The same from `cuMemAllocAsync`, as announced work of `stream`: other streams wait until it has reached the allocation.
     #[inline]
     pub(super) fn pooled(stream: &CudaStream, bytes: usize, len: usize) -> Result<Arc<Self>, Error> {
+        let _work = stream.queue().announced();
         stream.make(
             "cuMemAllocAsync",
             || format!("{bytes} bytes for {len} elements"),
             // SAFETY: the stream lives as long as its handle (`StreamInner`), and says of which context the memory is; the place outlives
             // the call.
             |driver, address| unsafe { driver.cuMemAllocAsync(address, bytes, stream.raw()) },
-            // SAFETY: 1: it was just allocated so, on this stream; its address is in this function alone.
-            |address| unsafe {
-                let pool = pool_of(address, stream.context());
-                Self::made_on(address, stream, Origin::Pool(stream.clone(), pool))
-            },
+            // SAFETY: 1: it was just allocated so, on this stream; its address is in this function alone; 2: `_work`.
+            |address| unsafe { Self::made_on(address, stream, Origin::Pool(stream.clone(), None)) },
         )
     }
 
@@ -112,6 +98,7 @@ impl Allocation {
     ///
     /// # Safety
     /// 1. As duty 1 of [`Allocation::new`], for the context of `stream`.
+    /// 2. The caller has announced the submission that makes it, before the driver's call, and finishes it after this one.
     pub(super) unsafe fn made_on(address: u64, stream: &CudaStream, origin: Origin) -> Arc<Self> {
         let context = stream.context();
         let accesses = StreamAccesses::made_by(ThreadStream::here(stream), context.owner());

@@ -5,7 +5,7 @@
 use std::any::Any;
 
 use super::aligned::{OF_DEVICE, aligned};
-use super::allocation::{Allocation, Origin, pool_of};
+use super::allocation::{Allocation, Origin};
 use super::buffer::{DeviceBuffer, byte_len};
 use super::device_copy::DeviceCopy;
 use crate::driver::{CudaContext, CudaStream};
@@ -82,7 +82,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         let origin = match ownership {
             _ if address == 0 => Origin::Empty,
             RawOwnership::Plain => Origin::Plain,
-            RawOwnership::Pool(stream) => Origin::Pool(stream, pool_of(address, context)),
+            RawOwnership::Pool(stream) => Origin::Pool(stream, None),
             RawOwnership::Borrowed => Origin::Borrowed,
         };
         // SAFETY: 1: the caller's duties 2 and 3; there is no memory at 0.

@@ -129,8 +129,8 @@ impl<Q: Queue> Accesses<Q> {
         Self { readers: AtomicU64::new(owner), writer: AtomicU64::new(owner), owner, list: Mutex::new(list) }
     }
 
-    /// Memory of this owner that an announced submission to `queue` makes, before other threads know of it: that stands in the list as a
-    /// write. Nothing is locked for it.
+    /// Memory of this owner that an announced submission to `queue` makes; the list has it as a write. No other thread knows of the memory
+    /// yet, so nothing is locked.
     pub(crate) fn made_by(queue: Q, owner: u64) -> Self {
         let bits = bits(owner, queue.claim_key());
         let entry = Entry { queue, note: 1, wrote: 1, after: 0, lost_reading: None, lost_writing: None };

@@ -196,7 +196,8 @@ impl<'a> Cursor<'a> {
         let (mut size, mut array) = (element, false);
         while self.eat(b'[')? {
             array = true;
-            size = size.saturating_mul(if self.at(b']') { 0 } else { self.natural()? as usize });
+            size =
+                size.saturating_mul(if self.at(b']') { 0 } else { self.extent("an array extent")? as usize });
             self.expect(b']', "after the array extent")?;
         }
         Ok(ParameterOutline { name, ty, size, align: align.unwrap_or(element), array })

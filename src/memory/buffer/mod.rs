@@ -528,10 +528,7 @@ fn allocate(stream: &CudaStream, bytes: usize, len: usize) -> Result<Arc<Allocat
     }
     stream.refuse_in_capture(allocating_call(stream))?;
     let allocate = || match context.limits().memory_pools {
-        true => {
-            let _work = stream.queue().announced();
-            Allocation::pooled(stream, bytes, len)
-        }
+        true => Allocation::pooled(stream, bytes, len),
         false => Allocation::plain(context, bytes, len),
     };
     match allocate() {

@@ -224,7 +224,7 @@ impl MemoryPool {
     pub(super) fn is_accessible_to(&self, context: &CudaContext) -> Result<(), Error> {
         const HELP: &str =
             "grant it access with `MemoryPool::grant_access` first, or use a stream of the pool's device";
-        if self.inner().is_local && self.context().raw_device() == context.raw_device() {
+        if self.inner.is_local && self.context().raw_device() == context.raw_device() {
             return Ok(());
         }
         let access = self.access(context.into())?;

@@ -3,13 +3,12 @@
 #![allow(unsafe_code)] // Calls of the driver with live handles: a created pool is destroyed only by `PoolInner`.
 
 pub(in crate::memory) mod attributes;
-mod current;
 
 use cuda_driver_sys::{CUmemAllocationHandleType, CUmemAllocationType, CUmemPoolProps, CUmemoryPool};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::driver::{CudaContext, CudaStream, ThreadStream, end_or_try_again, host_call, until_done};
+use crate::driver::{CudaContext, CudaStream, ThreadStream, end_or_try_again, until_done};
 use crate::error::Error;
 use crate::memory::aligned::{OF_DEVICE, aligned};
 use crate::memory::allocation::{Allocation, Origin, Pool};
@@ -43,8 +42,8 @@ options! {
 
 /// A memory pool of a device.
 ///
-/// Handles are cheap to clone. A pool that this crate created is destroyed with its last handle, or with the last buffer that came from
-/// it; its allocations stay valid.
+/// Handles are cheap to clone. A pool that this crate created is destroyed when neither a handle nor a buffer of it is left, unless it was
+/// made [current](Self::make_current).
 ///
 /// ```
 /// use cuda_launch::memory::{MemoryPool, PoolOptions};
@@ -62,25 +61,11 @@ options! {
 /// # Ok::<(), cuda_launch::Error>(())
 /// ```
 ///
-/// Its buffers keep it alive, also those that were allocated while it was [current](Self::make_current). Destroying a pool that this crate
-/// created waits for the context, so that frees of its memory have completed. A pool that was current stays for ever if other code still
-/// has memory of it when it is to be destroyed.
+/// Destroying a pool that this crate created waits for the context, so that frees of its memory have completed.
 #[derive(Clone, Debug)]
 #[doc(alias = "CUmemoryPool")]
 pub struct MemoryPool {
-    handle: Arc<Handle>,
-}
-
-/// What all handles to a pool share: with the last of them it ceases to be current.
-#[derive(Debug)]
-struct Handle(Arc<PoolInner>);
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        let pool = self.0.clone();
-        // An error occurs again where the pool is destroyed.
-        host_call::outside(Box::new(move || drop(current::leave(&pool))));
-    }
+    inner: Arc<PoolInner>,
 }
 
 #[derive(Debug)]
@@ -92,7 +77,8 @@ struct PoolInner {
     owned: bool,
     /// Whether its memory is on the context's device, which always has access.
     is_local: bool,
-    /// Whether it may be the current pool of its device, and this crate destroys it.
+    /// Whether it was made current, and so is never destroyed: memory that names no pool may come from it at any time, on every thread
+    /// and in other code, and none of that keeps it.
     was_current: AtomicBool,
 }
 
@@ -148,8 +134,15 @@ impl MemoryPool {
     /// # Safety
     /// 1. `raw` is a live pool of `context`'s driver, and nothing else destroys it.
     pub(super) unsafe fn made(context: &CudaContext, raw: CUmemoryPool, is_local: bool) -> Self {
-        let (context, was_current) = (context.clone(), AtomicBool::new(false));
-        Self::of(PoolInner { raw, context, owned: true, is_local, was_current })
+        Self {
+            inner: Arc::new(PoolInner {
+                raw,
+                context: context.clone(),
+                owned: true,
+                is_local,
+                was_current: AtomicBool::new(false),
+            }),
+        }
     }
 
     /// The default pool of the context's device.
@@ -205,21 +198,20 @@ impl MemoryPool {
     /// # Safety
     /// 1. `raw` is a live pool of the context's device, and outlives all clones of the result and all buffers from them.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUmemoryPool) -> Self {
-        let (context, was_current) = (context.clone(), AtomicBool::new(false));
-        Self::of(PoolInner { raw, context, owned: false, is_local: true, was_current })
-    }
-
-    fn of(pool: PoolInner) -> Self {
-        Self { handle: Arc::new(Handle(Arc::new(pool))) }
-    }
-
-    fn inner(&self) -> &Arc<PoolInner> {
-        &self.handle.0
+        Self {
+            inner: Arc::new(PoolInner {
+                raw,
+                context: context.clone(),
+                owned: false,
+                is_local: true,
+                was_current: AtomicBool::new(false),
+            }),
+        }
     }
 
     /// The raw pool, valid as long as a handle to it lives.
     pub fn raw(&self) -> CUmemoryPool {
-        self.inner().raw
+        self.inner.raw
     }
 
     /// The context that it was made with.
@@ -232,20 +224,28 @@ impl MemoryPool {
     /// # Ok::<(), cuda_launch::Error>(())
     /// ```
     pub fn context(&self) -> &CudaContext {
-        &self.inner().context
+        &self.inner.context
     }
 
     /// Makes this pool current: all allocations of the process on the context's device come from it when no pool is
-    /// named. They keep it alive; with its last handle it ceases to be current, and the default one becomes so again.
+    /// named. It stays current until another one is made so, for example the [default one](Self::default_of).
     ///
-    /// Driver call: `cuDeviceSetMemPool`. Where a pool of this crate was ever made current, allocations also make a call of
-    /// `cuPointerGetAttribute`.
+    /// From then on this crate does not destroy the pool, whatever happens to its handles: at any time another thread, or other code, may
+    /// have memory that came from it. What is unused still goes back to the device, as the release threshold says.
+    ///
+    /// Driver call: `cuDeviceSetMemPool`.
     ///
     /// # Errors
     /// Any error returned by the driver: the pool must belong to that device.
     #[doc(alias = "cuDeviceSetMemPool")]
     pub fn make_current(&self) -> Result<(), Error> {
-        current::make_current(self.inner())
+        let device = self.context().raw_device();
+        // Before the driver knows: whatever it answers, the pool may be current.
+        self.inner.was_current.store(true, Ordering::Relaxed);
+        // SAFETY: the pool lives as long as this handle (`PoolInner::raw`), and longer, now that it is never destroyed.
+        self.context().call("cuDeviceSetMemPool", String::new, |driver| unsafe {
+            driver.cuDeviceSetMemPool(device, self.raw())
+        })
     }
 
     /// Returns unused memory to the device, until only `bytes` bytes are reserved, or as many as are in use.
@@ -274,11 +274,11 @@ impl MemoryPool {
 
     /// A share in the pool, for memory of it.
     pub(in crate::memory) fn keep(&self) -> Option<Arc<dyn Pool>> {
-        Some(self.inner().clone())
+        Some(self.inner.clone())
     }
 
-    /// Destroys the pool now if this is the last handle, no buffer from it is alive and this crate created it, and
-    /// reports any error. Driver calls: `cuCtxSynchronize`, `cuMemPoolDestroy`.
+    /// Destroys the pool now if this is the last handle, no buffer from it is alive, this crate created it and it was never made
+    /// [current](Self::make_current), and reports any error. Driver calls: `cuCtxSynchronize`, `cuMemPoolDestroy`.
     ///
     /// ```
     /// use cuda_launch::CudaContext;
@@ -292,10 +292,7 @@ impl MemoryPool {
     /// Any error returned by the driver; the handle is released in any case.
     #[doc(alias = "cuMemPoolDestroy")]
     pub fn close(self) -> Result<(), Error> {
-        let Some(handle) = Arc::into_inner(self.handle) else { return Ok(()) };
-        let pool = handle.0.clone();
-        drop(handle);
-        Arc::into_inner(pool).map_or(Ok(()), |mut pool| pool.destroy())
+        Arc::into_inner(self.inner).map_or(Ok(()), |mut inner| inner.destroy())
     }
 }
 
@@ -339,7 +336,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
             |driver, address| unsafe {
                 driver.cuMemAllocFromPoolAsync(address, bytes, pool.raw(), stream.raw())
             },
-            // SAFETY: 1: it was just allocated so, on this stream; its address is in this function alone.
+            // SAFETY: 1: it was just allocated so, on this stream; its address is in this function alone; 2: `work`.
             |address| unsafe {
                 Allocation::made_on(address, stream, Origin::Pool(stream.clone(), pool.keep()))
             },
@@ -363,21 +360,16 @@ impl Pool for PoolInner {
 
 impl PoolInner {
     fn destroy(&mut self) -> Result<(), Error> {
-        if !self.owned {
+        if !self.owned || *self.was_current.get_mut() {
             return Ok(());
         }
         self.context.may_give_back("cuMemPoolDestroy")?;
-        current::leave(self)?;
         // A thread of driver 580 crashes where a pool goes while its memory is being freed.
         let idle = self.context.drain();
         self.owned = idle.as_ref().is_err_and(|error| !error.is_sticky());
         idle?;
-        if current::stays(self) {
-            return Ok(());
-        }
-        // SAFETY: this crate made or opened the pool, destroys it once, and no handle and no buffer that was allocated
-        // from it is left. For what other code may still have of it, of a pool that was never current, the driver keeps it until that is
-        // freed.
+        // SAFETY: this crate made or opened the pool, destroys it once, and no handle and no buffer from it is left: it was never current,
+        // so all that came from it named it.
         self.context
             .give_back("cuMemPoolDestroy", String::new, |driver| unsafe { driver.cuMemPoolDestroy(self.raw) })
     }
@@ -391,7 +383,7 @@ impl Drop for PoolInner {
                 context: pool.context.clone(),
                 owned: true,
                 is_local: pool.is_local,
-                was_current: std::mem::take(&mut pool.was_current),
+                was_current: AtomicBool::new(false), // Otherwise `destroy` has nothing to try again.
             };
             std::mem::take(&mut pool.owned).then(rest)
         });

@@ -61,11 +61,11 @@ choices! {
         TF32 = CU_TENSOR_MAP_DATA_TYPE_TFLOAT32,
         /// As `TF32`, subnormal numbers read as zero.
         TF32Ftz = CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ,
-        /// 16 values of 4 bits in 8 bytes.
+        /// 16 values of 4 bits in 8 bytes, in global and in shared memory.
         Packed16U4Align8 = CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B,
-        /// 16 values of 4 bits in 8 of 16 bytes.
+        /// 16 values of 4 bits in 8 bytes of global memory, and in 8 of 16 bytes of shared memory.
         Packed16U4Align16 = CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B,
-        /// 16 values of 6 bits in 12 of 16 bytes.
+        /// 16 values of 6 bits in 12 bytes of global memory, and in 12 of 16 bytes of shared memory.
         Packed16U6Align16 = CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B,
     }
 }

@@ -76,6 +76,11 @@ impl Request {
         Ok(request)
     }
 
+    /// Whether it has the attribute of nodes that kernels change, with either value.
+    pub(super) fn is_of_a_node(&self) -> bool {
+        self.attributes.iter().any(|attribute| attribute.id == UPDATABLE)
+    }
+
     /// Takes all attributes out, as they were given.
     pub(super) fn attributes(&mut self) -> Attributes {
         let programmatic = self.attributes.iter().any(|attribute| {

@@ -127,7 +127,7 @@ fn objects(call: &Call, stream: CUstream, function: CUfunction) -> Outcome<(Arc<
 /// Gives the kernel to the stream.
 fn submit(call: &Call, stream: &Arc<Stream>, function: &Arc<Function>, mut asked: Asked<'_>) -> Outcome {
     let recorded = stream.is_recording()?;
-    if asked.request.node.is_some() && !recorded {
+    if asked.request.is_of_a_node() && !recorded {
         logs::because(
             "DEVICE_UPDATABLE_KERNEL_NODE is an attribute of nodes: capture the launch, or set it on a kernel node".to_owned(),
         );

@@ -16,7 +16,7 @@ use super::operand::{Dest, Source};
 
 macro_rules! wide {
     ($trait:ident, $constructor:ident, $fast:ident, $each:ident, $apply:ident, $lane:ident, $($source:ident $index:literal $number:ty),*) => {
-        #[doc = concat!("A scalar function as [`", stringify!($apply), "`], and the same of four lanes.")]
+        #[doc = concat!("A scalar function as [`", stringify!($apply), "`] of one lane, and one of four lanes.")]
         pub(crate) trait $trait: $apply<$($number),*, Output = u64> {
             /// The only value.
             const NEW: Self;

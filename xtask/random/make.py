@@ -14,7 +14,7 @@ import kernels
 
 HERE = pathlib.Path(__file__).resolve().parent
 INSTALLED = pathlib.Path(sysconfig.get_paths()["purelib"]) / "nvidia/cu13/bin/nvcc"
-# Not contracted, but for the first: what a compiler may fuse is not what is compared.
+# The first and the last fuse multiplications and additions, where they decide; what the driver's compiler may fuse is not what is compared.
 OPTIONS = [["-O3"], ["-O3", "-fmad=false"], ["-Xcicc", "-O0", "-fmad=false"], ["-Xcicc", "-O1", "-fmad=false"], ["-G", "-fmad=false"],
            ["-O3", "-use_fast_math"]]
 KERNELS = 12

@@ -73,6 +73,9 @@ static int run(const char* path, const char* folder) {
     if (fread(text, 1, length, file) != (size_t)length) return fail(path, "read", 0);
     fclose(file);
 
+    // What an earlier run left must not be taken for a result.
+    snprintf(to, sizeof to, "%s/%.*s.bin", folder, (int)strlen(name) - 4, name);
+    remove(to);
     int device, code;
     void *context, *module;
     if ((code = init(0)) || (code = device_get(&device, 0)) || (code = retain(&context, device)) || (code = set_current(context))) return fail(name, "context", code);
@@ -85,7 +88,6 @@ static int run(const char* path, const char* folder) {
     for (int i = 0; i < INPUTS; i++) in[i] = input(i);
     if ((code = allocate(&input_memory, sizeof in)) || (code = to_device(input_memory, in, sizeof in)) || (code = allocate(&output_memory, sizeof out)))
         return fail(name, "memory", code);
-    snprintf(to, sizeof to, "%s/%.*s.bin", folder, (int)strlen(name) - 4, name);
     FILE* results = fopen(to, "wb");
     if (!results) return fail(to, "create", 0);
     for (int k = 0;; k++) {

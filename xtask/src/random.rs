@@ -11,7 +11,7 @@ use crate::Result;
 use crate::cargo::{cargo, root, run};
 use crate::wheels::python;
 
-/// Makes the files of these seeds and runs all files that are there on the emulator; with `--gpu` on the machine's driver, too, and compares.
+/// Makes the files of these seeds and runs them on the emulator; with `--gpu` on the machine's driver, too, and compares.
 pub(crate) fn run_seeds(arguments: &[&str]) -> Result<()> {
     let (gpu, seeds) = match arguments {
         ["--gpu", seeds @ ..] => (true, seeds),
@@ -24,6 +24,9 @@ pub(crate) fn run_seeds(arguments: &[&str]) -> Result<()> {
     };
     let (scripts, folder) = (root()?.join("xtask/random"), root()?.join("target/random"));
     fs::create_dir_all(&folder)?;
+    for left in files(&folder, "ptx")? {
+        fs::remove_file(left)?;
+    }
     let interpreter = environment(&scripts, &folder)?;
     run(Command::new(&interpreter).arg(scripts.join("make.py")).arg(&folder).args([first, last]))?;
 
@@ -31,19 +34,21 @@ pub(crate) fn run_seeds(arguments: &[&str]) -> Result<()> {
     run(Command::new("cc").args(["-O1", "-o"]).arg(&runner).arg(scripts.join("runner.c")).arg("-ldl"))?;
     run(&mut cargo(&["build", "--release", "--package", "cuda-emulator-libcuda"])?)?;
     let emulator = root()?.join("target/release/libemulated_cuda.so");
-    results(&runner, &emulator, &folder, "emulator")?;
+    let on_emulator = results(&runner, &emulator, &folder, "emulator");
     if !gpu {
         println!("on a GPU: {} libcuda.so.1 OTHER {}/*.ptx", runner.display(), folder.display());
         println!("then: python3 {}/compare.py {1} {1}/emulator OTHER", scripts.display(), folder.display());
-        return Ok(());
+        return on_emulator;
     }
-    results(&runner, Path::new("libcuda.so.1"), &folder, "gpu")?;
+    // A file that fails on one of them shows in the comparison, too.
+    let on_gpu = results(&runner, Path::new("libcuda.so.1"), &folder, "gpu");
     let compare = scripts.join("compare.py");
     run(Command::new(&interpreter)
         .arg(compare)
         .arg(&folder)
         .arg(folder.join("emulator"))
-        .arg(folder.join("gpu")))
+        .arg(folder.join("gpu")))?;
+    on_emulator.and(on_gpu)
 }
 
 fn number(text: &str) -> Result<u64> {
@@ -68,9 +73,17 @@ fn environment(scripts: &Path, folder: &Path) -> Result<PathBuf> {
 fn results(runner: &Path, driver: &Path, folder: &Path, name: &str) -> Result<()> {
     let to = folder.join(name);
     fs::create_dir_all(&to)?;
+    for left in files(&to, "bin")? {
+        fs::remove_file(left)?;
+    }
+    run(Command::new(runner).arg(driver).arg(to).args(files(folder, "ptx")?))
+}
+
+/// The files of a folder with that extension, sorted.
+fn files(folder: &Path, wanted: &str) -> Result<Vec<PathBuf>> {
     let mut files: Vec<PathBuf> =
         fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "ptx"));
+    files.retain(|file| file.extension().is_some_and(|extension| extension == wanted));
     files.sort();
-    run(Command::new(runner).arg(driver).arg(to).args(files))
+    Ok(files)
 }

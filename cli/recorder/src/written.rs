@@ -41,7 +41,8 @@ pub(crate) fn whole(output: &Path, recording: &Recording) -> io::Result<()> {
 /// The path to be replaced by a new file: the target of a symbolic link, so that the link is kept. None for pipes and devices, which are
 /// written directly; `/dev/stdout` may be a file that the program writes to.
 fn replaced(output: &Path) -> Option<PathBuf> {
-    let of_the_system = ["/dev", "/proc"].iter().any(|folder| output.starts_with(folder));
+    let names = ["/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"];
+    let of_the_system = names.iter().any(|name| output.starts_with(name));
     match fs::metadata(output) {
         Ok(file) if !file.is_file() || of_the_system => None,
         Ok(_) => fs::canonicalize(output).ok(),

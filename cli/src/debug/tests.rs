@@ -2,7 +2,7 @@
 
 use cuda_ptx::image::Cubin;
 use std::borrow::Cow;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::Sections;
 use crate::model::{Kernel, Meaning, Signature};
@@ -114,19 +114,21 @@ fn made(info: Vec<u8>, abbreviations: Vec<u8>, count: u32) -> Made {
     }
 }
 
-/// The time that processors have spent on this thread, however busy the machine is with other things; zero where the system does
-/// not say it.
-fn spent() -> Duration {
+/// The time that processors have spent on this thread, however busy the machine is with other things; where the system does not say it,
+/// the time since `begin`.
+fn spent(begin: Instant) -> Duration {
     let line = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    line.split(' ').next().and_then(|nanos| nanos.parse().ok()).map_or(Duration::ZERO, Duration::from_nanos)
+    let nanos = line.split(' ').next().and_then(|nanos| nanos.parse().ok());
+    nanos.map_or_else(|| begin.elapsed(), Duration::from_nanos)
 }
 
 impl Made {
     /// The parameters' names and meanings, in no time.
     fn answer(mut self) -> Vec<(Option<String>, Meaning)> {
-        let start = spent();
+        let begin = Instant::now();
+        let start = spent(begin);
         self.sections.describe(&mut self.kernels);
-        let took = spent().saturating_sub(start);
+        let took = spent(begin).saturating_sub(start);
         assert!(took < Duration::from_secs(20), "{took:?}");
         let signature = self.kernels.remove(0).signature.unwrap();
         signature.0.into_iter().map(|parameter| (parameter.name, parameter.meaning)).collect()

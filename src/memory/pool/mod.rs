@@ -360,7 +360,8 @@ impl Pool for PoolInner {
 
 impl PoolInner {
     fn destroy(&mut self) -> Result<(), Error> {
-        if !self.owned || *self.was_current.get_mut() {
+        self.owned &= !*self.was_current.get_mut();
+        if !self.owned {
             return Ok(());
         }
         self.context.may_give_back("cuMemPoolDestroy")?;
@@ -383,7 +384,7 @@ impl Drop for PoolInner {
                 context: pool.context.clone(),
                 owned: true,
                 is_local: pool.is_local,
-                was_current: AtomicBool::new(false), // Otherwise `destroy` has nothing to try again.
+                was_current: AtomicBool::new(false), // Otherwise it is not owned.
             };
             std::mem::take(&mut pool.owned).then(rest)
         });

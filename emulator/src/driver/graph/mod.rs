@@ -72,8 +72,8 @@ struct Contents {
     clones: BTreeMap<usize, usize>,
     /// Values that decide about conditional nodes.
     conditions: Vec<Arc<Condition>>,
-    /// The last executable graph that was instantiated from it, if any.
-    exec: Option<Weak<exec::Exec>>,
+    /// The handle of the last executable graph that was instantiated from it, if any.
+    exec: Option<usize>,
 }
 
 /// A node.

@@ -10,7 +10,7 @@ use crate::driver::handles::to_c;
 use crate::driver::work::Turn;
 use crate::driver::work::event::Points;
 use crate::driver::work::kernel::KernelCall;
-use crate::driver::work::updatable::DeviceNode;
+use crate::driver::work::updatable::{DeviceNode, Said};
 use crate::engine::Fault;
 
 /// The steps of an executable graph.
@@ -32,6 +32,8 @@ pub(super) struct Step {
     pub(super) operation: Operation,
     /// Whether launches do it.
     pub(super) enabled: bool,
+    /// When the host last said what it does.
+    pub(super) said: Said,
     /// The steps that it depends on.
     pub(super) after: Vec<usize>,
     /// The plans of the graphs that are a part of the operation.
@@ -52,12 +54,14 @@ impl Plan {
     /// The plan of a graph.
     pub(super) fn of(graph: &Graph) -> Result<Plan, Circle> {
         let contents = graph.contents();
+        let said = Said::now();
         let handles: Vec<usize> = contents.nodes.keys().copied().collect();
         let step = |(handle, node): (&usize, &Node)| {
             Ok(Step {
                 node: *handle,
                 operation: node.operation.clone(),
                 enabled: true,
+                said,
                 after: node.after.iter().filter_map(|edge| handles.binary_search(&edge.from).ok()).collect(),
                 inner: node
                     .operation
@@ -93,14 +97,21 @@ impl Plan {
         })
     }
 
-    /// Calls `look` with all kernels that kernels change.
-    pub(super) fn updatable(&self, look: &mut dyn FnMut(&KernelCall, &DeviceNode)) {
+    /// Calls `look` with all kernels that kernels change, and with when the host last said what they do.
+    pub(super) fn updatable(&self, look: &mut dyn FnMut(&KernelCall, &DeviceNode, Said)) {
         for step in &self.steps {
             if let Some((kernel, node)) = step.operation.updatable() {
-                look(kernel, node);
+                look(kernel, node, step.said);
             }
             step.inner.iter().for_each(|plan| plan.updatable(look));
         }
+    }
+
+    /// Whether kernels change a kernel of it.
+    pub(super) fn is_updatable(&self) -> bool {
+        let mut found = false;
+        self.updatable(&mut |_, _, _| found = true);
+        found
     }
 
     /// Its operations in execution order, including nested ones.

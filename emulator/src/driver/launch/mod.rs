@@ -164,8 +164,7 @@ pub(super) fn prepare(function: &Arc<Function>, asked: &mut Asked<'_>) -> Outcom
         }
         let blocks =
             grid.iter().fold(1_u64, |product, dimension| product.saturating_mul(u64::from(*dimension)));
-        let fit = function.blocks_per_multiprocessor(threads, asked.shared as usize) * MULTIPROCESSORS;
-        if blocks > u64::from(fit) {
+        if blocks > most_resident(function, threads, asked.shared) {
             return Err(CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
         }
     }
@@ -188,6 +187,11 @@ pub(super) fn prepare(function: &Arc<Function>, asked: &mut Asked<'_>) -> Outcom
         asked.request.attributes(),
         children::of,
     ))
+}
+
+/// Most blocks of that kernel that are resident at once.
+pub(super) fn most_resident(function: &Function, threads: u32, shared: u32) -> u64 {
+    u64::from(function.blocks_per_multiprocessor(threads, shared as usize) * MULTIPROCESSORS)
 }
 
 /// The threads of a block, for which there have to be registers.

@@ -133,14 +133,15 @@ fn instantiate(call: &Call, graph: CUgraph, flags: u64) -> Result<usize, Refusal
     let plan = Arc::new(Plan::of(&graph)?);
     let for_kernels = flags & DEVICE_LAUNCH != 0;
     let device = if for_kernels { Some(OnDevice::new(device::check(call, &graph)?)) } else { None };
-    // Kept for so long, because nothing may be dropped while the graph is locked.
-    let previous = graph.contents().exec.and_then(|exec| EXECS.get(exec));
+    // Outlives the lock of the graph, under which nothing of the program's may be dropped.
+    let mut previous = Vec::new();
     let mut contents = graph.contents();
+    previous.extend(contents.exec.and_then(|exec| EXECS.get(exec)));
     let is_memory = |node: &Node| {
         matches!(node.operation, Operation::Work(Work::Alloc(_) | Work::Free(Free::OfGraph(_))))
     };
     let updatable = plan.is_updatable();
-    if previous.is_some() && (updatable || contents.nodes.values().any(is_memory)) {
+    if !previous.is_empty() && (updatable || contents.nodes.values().any(is_memory)) {
         // The addresses, and the nodes that kernels change, are those of the graph: there is one executable graph at a time.
         return Err(NOT_SUPPORTED.into());
     }

@@ -30,6 +30,7 @@ mod plan;
 mod structure;
 mod update;
 mod user_object;
+mod waits;
 
 use cuda_driver_sys::{CUgraph, CUgraphNode};
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@ use cuda_driver_sys::CUgraphNode;
 
 use super::operation::Operation;
 use super::user_object::Hold;
-use super::{Graph, Node};
+use super::{Graph, Node, waits};
 use crate::driver::entry::Outcome;
 use crate::driver::handles::to_c;
 use crate::driver::work::Turn;
@@ -20,6 +20,8 @@ pub(super) struct Plan {
     steps: Vec<Step>,
     /// The order in which they are done: indices of `steps`.
     order: Vec<usize>,
+    /// Whether a step waits for numbers in memory.
+    waits: bool,
     /// Objects of the program that live as long as a launch can use them.
     objects: Vec<Hold>,
 }
@@ -44,6 +46,11 @@ impl Step {
     /// Whether the launch that runs does it: a kernel may have decided that.
     fn is_enabled(&self) -> bool {
         self.operation.updatable().and_then(|(_, node)| node.enabled()).unwrap_or(self.enabled)
+    }
+
+    /// Does it, unless it is disabled.
+    pub(super) fn run(&self, turn: &Turn) -> Result<(), Box<Fault>> {
+        if self.is_enabled() { self.operation.run(self.node, &self.inner, turn) } else { Ok(()) }
     }
 }
 
@@ -73,12 +80,23 @@ impl Plan {
         };
         let steps = contents.nodes.iter().map(step).collect::<Result<Vec<_>, _>>()?;
         let order = order(&steps)?;
-        Ok(Plan { steps, order, objects: contents.objects.clone() })
+        let waits = steps.iter().any(|step| step.operation.waits(&step.inner));
+        Ok(Plan { steps, order, waits, objects: contents.objects.clone() })
     }
 
     /// The steps, in the order in which the nodes were made.
     pub(super) fn steps(&self) -> &[Step] {
         &self.steps
+    }
+
+    /// The order in which they are done: indices of the steps.
+    pub(super) fn order(&self) -> &[usize] {
+        &self.order
+    }
+
+    /// Whether one of them waits for numbers in memory, or one in a child graph.
+    pub(super) fn waits(&self) -> bool {
+        self.waits
     }
 
     /// As [`steps`](Self::steps), for changes.
@@ -165,14 +183,15 @@ impl Plan {
 
     /// Does it all; stops at a fault.
     pub(super) fn run(&self, turn: &Turn) -> Result<(), Box<Fault>> {
+        if self.waits {
+            return waits::run(self, turn);
+        }
         for step in self.order.iter().filter_map(|index| self.steps.get(*index)) {
             // A fault of another kernel may have ended everything.
             if turn.state.fault.check().is_err() {
                 break;
             }
-            if step.is_enabled() {
-                step.operation.run(step.node, &step.inner, turn)?;
-            }
+            step.run(turn)?;
         }
         Ok(())
     }

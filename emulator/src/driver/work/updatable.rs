@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, Weak};
 use super::kernel::KernelCall;
 use crate::driver::entry::INVALID_VALUE;
 use crate::driver::function::Function;
-use crate::driver::launch::{grid_of, most_resident};
+use crate::driver::launch::grid::{grid_of, most_resident};
 use crate::driver::state::lock;
 use crate::driver::{logs, slot};
 use crate::engine::{Launch, NodeUpdate, NodeUpdater};

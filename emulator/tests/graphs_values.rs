@@ -139,3 +139,89 @@ fn the_structure_for_all_nodes_has_them_too() {
     run(&cuda, exec, stream);
     assert_eq!(read(&cuda, memory, 4), 4_u32.to_ne_bytes());
 }
+
+/// A node of one operation.
+fn node(cuda: &Driver, context: CUcontext, graph: CUgraph, of: Params) -> CUgraphNode {
+    let (mut node, mut list) = (null_mut(), [of]);
+    let parameters = node_parameters(context, &mut list);
+    ok(unsafe { cuda.cuGraphAddBatchMemOpNode(&mut node, graph, null(), 0, &parameters) });
+    node
+}
+
+fn waits_for(memory: CUdeviceptr, value: u64) -> Params {
+    operation(Op::CU_STREAM_MEM_OP_WAIT_VALUE_32, memory, value, 1)
+}
+
+fn writes(memory: CUdeviceptr, value: u64) -> Params {
+    operation(Op::CU_STREAM_MEM_OP_WRITE_VALUE_32, memory, value, 0)
+}
+
+#[test]
+fn a_node_waits_for_the_host() {
+    let (cuda, context) = with_own_context();
+    let (stream, other, memory) = (stream(&cuda, 1), stream(&cuda, 1), alloc(&cuda, 8));
+    write(&cuda, memory, &[0; 8]);
+    let graph = graph(&cuda);
+    let wait = node(&cuda, context, graph, waits_for(memory, 3));
+    let then = node(&cuda, context, graph, writes(memory + 4, 9));
+    ok(unsafe { cuda.cuGraphAddDependencies(graph, &wait, &then, null(), 1) });
+    ok(unsafe { cuda.cuGraphLaunch(instantiate(&cuda, graph), stream) });
+    assert_eq!(unsafe { cuda.cuStreamQuery(stream) }, CUresult::CUDA_ERROR_NOT_READY);
+    assert_eq!(read_in(&cuda, other, memory + 4), 0);
+    ok(unsafe { cuda.cuStreamWriteValue32(other, memory, 3, 0) });
+    ok(unsafe { cuda.cuStreamSynchronize(stream) });
+    assert_eq!(read_in(&cuda, other, memory + 4), 9);
+}
+
+/// A word, read in a stream that does not wait for others.
+fn read_in(cuda: &Driver, stream: CUstream, memory: CUdeviceptr) -> u32 {
+    let mut word = 77_u32;
+    ok(unsafe { cuda.cuMemcpyDtoHAsync_v2((&raw mut word).cast(), memory, 4, stream) });
+    ok(unsafe { cuda.cuStreamSynchronize(stream) });
+    word
+}
+
+#[test]
+fn a_node_waits_for_another_branch() {
+    let (cuda, context) = with_own_context();
+    let (stream, memory) = (stream(&cuda, 1), alloc(&cuda, 8));
+    write(&cuda, memory, &[0; 8]);
+    let inner = graph(&cuda);
+    let wait = node(&cuda, context, inner, waits_for(memory, 3));
+    let then = node(&cuda, context, inner, writes(memory + 4, 9));
+    ok(unsafe { cuda.cuGraphAddDependencies(inner, &wait, &then, null(), 1) });
+    // In the graph itself, and in a child of another.
+    let (outer, mut child) = (graph(&cuda), null_mut());
+    ok(unsafe { cuda.cuGraphAddChildGraphNode(&mut child, outer, null(), 0, inner) });
+    for graph in [outer, inner] {
+        node(&cuda, context, graph, writes(memory, 3));
+        write(&cuda, memory, &[0; 8]);
+        run(&cuda, instantiate(&cuda, graph), stream);
+        assert_eq!(read(&cuda, memory, 8), [3_u32, 9].map(u32::to_ne_bytes).concat());
+    }
+}
+
+#[test]
+fn a_captured_stream_waits_for_a_forked_one() {
+    let (cuda, _) = with_own_context();
+    let (first, forked, memory) = (stream(&cuda, 1), stream(&cuda, 1), alloc(&cuda, 8));
+    write(&cuda, memory, &[0; 8]);
+    let (mut captured, mut fork, mut join) = (null_mut(), null_mut(), null_mut());
+    ok(unsafe { cuda.cuEventCreate(&mut fork, 0) });
+    ok(unsafe { cuda.cuEventCreate(&mut join, 0) });
+    let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+    ok(unsafe { cuda.cuStreamBeginCapture(first, mode) });
+    ok(unsafe { cuda.cuEventRecord(fork, first) });
+    ok(unsafe { cuda.cuStreamWaitEvent(forked, fork, 0) });
+    ok(unsafe { cuda.cuStreamWaitValue32(first, memory, 1, 1) });
+    ok(unsafe { cuda.cuStreamWriteValue32(first, memory + 4, 2, 0) });
+    ok(unsafe { cuda.cuStreamWriteValue32(forked, memory, 1, 0) });
+    // The streams wait for each other twice.
+    ok(unsafe { cuda.cuStreamWaitValue32(forked, memory + 4, 2, 1) });
+    ok(unsafe { cuda.cuStreamWriteValue32(forked, memory, 3, 0) });
+    ok(unsafe { cuda.cuEventRecord(join, forked) });
+    ok(unsafe { cuda.cuStreamWaitEvent(first, join, 0) });
+    ok(unsafe { cuda.cuStreamEndCapture(first, &mut captured) });
+    run(&cuda, instantiate(&cuda, captured), first);
+    assert_eq!(read(&cuda, memory, 8), [3_u32, 2].map(u32::to_ne_bytes).concat());
+}

@@ -177,8 +177,9 @@ pub enum NodeUpdate {
 
 /// Who changes kernel nodes for kernels.
 pub trait NodeUpdater: Sync + fmt::Debug {
-    /// Changes the node with that handle: a number of `cudaError_t`, 0 if it is changed. What is wrong with a handle that is a fault.
-    fn update(&self, node: u64, update: NodeUpdate) -> Result<u32, String>;
+    /// Changes the nodes with these handles, or none of them: a number of `cudaError_t`, 0 if they are changed. What is wrong with a handle that
+    /// is a fault.
+    fn update(&self, updates: Vec<(u64, NodeUpdate)>) -> Result<u32, String>;
 }
 
 /// Controls for a running launch: early ends and observers.
@@ -194,7 +195,7 @@ pub struct RunControl<'e> {
     pub launcher: Option<&'e dyn Launcher>,
     /// Who launches graphs for it, if it is in a graph.
     pub graphs: Option<&'e dyn GraphLauncher>,
-    /// Who changes nodes of graphs for it, if it can reach what does that.
+    /// Who changes nodes of graphs for it and for the kernels that it launches.
     pub nodes: Option<&'e dyn NodeUpdater>,
 }
 

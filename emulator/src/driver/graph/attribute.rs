@@ -7,11 +7,13 @@ use cuda_driver_sys::*;
 
 use super::kernel;
 use super::operation::Operation;
-use crate::driver::entry::{INVALID_VALUE, In, Out, Outcome, entries};
+use crate::driver::entry::{INVALID_VALUE, In, NOT_SUPPORTED, Out, Outcome, entries};
+use crate::driver::handles::to_c;
 use crate::driver::launch::cluster::without_node;
 use crate::driver::since::Known;
 use crate::driver::state::Call;
 use crate::driver::work::Work;
+use crate::driver::work::updatable::DeviceNode;
 
 entries! {
     cuGraphKernelNodeGetAttribute(node: CUgraphNode, id: CUkernelNodeAttrID, value: *mut CUkernelNodeAttrValue) = get;
@@ -62,35 +64,55 @@ fn get(call: &Call, node: CUgraphNode, id: CUkernelNodeAttrID, value: Out<CUkern
     })
 }
 
-fn set(call: &Call, node: CUgraphNode, id: CUkernelNodeAttrID, value: In<CUkernelNodeAttrValue>) -> Outcome {
-    let value = value.read()?;
+fn set(call: &Call, node: CUgraphNode, id: CUkernelNodeAttrID, place: In<CUkernelNodeAttrValue>) -> Outcome {
+    let value = place.read()?;
     call.node(node)?.change(|operation| {
         let Operation::Work(Work::Kernel(kernel)) = operation else { return Err(INVALID_VALUE) };
         if !is_known(id) {
             return Err(INVALID_VALUE);
         }
-        if id == UPDATABLE && kernel.node().is_some() {
+        if let (UPDATABLE, Some(node)) = (id, kernel.node()) {
             // SAFETY: the id names this member, which is set, by C2.
-            let again = unsafe { value.deviceUpdatableKernelNode.deviceUpdatable } == 1;
-            return if again { Ok(()) } else { Err(INVALID_VALUE) };
+            return match unsafe { value.deviceUpdatableKernelNode.deviceUpdatable } {
+                0 => Err(NOT_SUPPORTED),
+                1 => {
+                    tell(&place, node);
+                    Ok(())
+                }
+                _ => Err(INVALID_VALUE),
+            };
         }
         let others = kernel.attributes().iter().filter(|attribute| attribute.id != id).copied();
         let attributes: Vec<_> =
             others.chain([without_node(CUlaunchAttribute { id, pad: [0; 4], value })]).collect();
         *kernel = kernel::read(call, &kernel.parameters(), &attributes)?;
+        if let (UPDATABLE, Some(node)) = (id, kernel.node()) {
+            tell(&place, node);
+        }
         Ok(())
     })
 }
 
+/// Writes the handle of the node into the value that asked for it, as an H200 does.
+fn tell(place: &In<CUkernelNodeAttrValue>, node: &DeviceNode) {
+    // SAFETY: the callers have read the value, so the pointer is not null: by C1 it is aligned and, for this attribute, of which the driver
+    // writes the handle, valid for writes; no other code uses it before the call returns, as C4 says.
+    unsafe {
+        let value = place.address().cast_mut();
+        (&raw mut (*value).deviceUpdatableKernelNode.devNode).write(to_c(node.handle));
+    }
+}
+
 fn copy(call: &Call, target: CUgraphNode, source: CUgraphNode) -> Outcome {
     let attributes = call.node(source)?.look(|operation| match operation {
-        Operation::Work(Work::Kernel(kernel)) if kernel.node().is_none() => Ok(kernel.attributes().to_vec()),
+        Operation::Work(Work::Kernel(kernel)) if kernel.node().is_some() => Err(NOT_SUPPORTED),
+        Operation::Work(Work::Kernel(kernel)) => Ok(kernel.attributes().to_vec()),
         _ => Err(INVALID_VALUE),
     })?;
     call.node(target)?.change(|operation| {
         let Operation::Work(Work::Kernel(kernel)) = operation else { return Err(INVALID_VALUE) };
         if kernel.node().is_some() {
-            return Err(INVALID_VALUE);
+            return Err(NOT_SUPPORTED);
         }
         *kernel = kernel::read(call, &kernel.parameters(), &attributes)?;
         Ok(())

@@ -8,7 +8,7 @@ use super::operation::Operation;
 use super::plan::{Plan, Step};
 use super::{device, kernel};
 use crate::driver::context::current::living;
-use crate::driver::entry::{INVALID_VALUE, In, Out, Outcome, entries};
+use crate::driver::entry::{INVALID_VALUE, In, NOT_SUPPORTED, Out, Outcome, entries};
 use crate::driver::state::Call;
 use crate::driver::work::Work;
 use crate::driver::work::copy::Copy3d;
@@ -97,6 +97,7 @@ pub(super) fn replace<O: Into<Operation>>(
         }
         step.operation.check_change(&new).map_err(|_| INVALID_VALUE)?;
         step.operation = new;
+        step.said.kernel_now();
         Ok(())
     })
 }
@@ -169,6 +170,9 @@ pub(super) fn set_child(call: &Call, exec: CUgraphExec, node: CUgraphNode, child
         let (Operation::Child(_), Some(plan)) = (&step.operation, step.inner.first_mut()) else {
             return Err(INVALID_VALUE);
         };
+        if plan.is_updatable() || new.is_updatable() {
+            return Err(NOT_SUPPORTED);
+        }
         plan.check_update(&new).map_err(|_| INVALID_VALUE)?;
         plan.update(&mut new);
         Ok(())
@@ -199,6 +203,7 @@ fn set_enabled(call: &Call, exec: CUgraphExec, node: CUgraphNode, enabled: c_uin
             return Err(INVALID_VALUE);
         }
         step.enabled = enabled != 0;
+        step.said.enabled_now();
         Ok(())
     })
 }

@@ -6,7 +6,7 @@ use cuda_driver_sys::*;
 use super::Graph;
 use super::nodes::insert;
 use super::operation::Operation;
-use crate::driver::entry::{INVALID_VALUE, In, Out, Outcome, entries};
+use crate::driver::entry::{INVALID_VALUE, In, NOT_SUPPORTED, Out, Outcome, entries};
 use crate::driver::handles::to_c;
 use crate::driver::state::Call;
 
@@ -27,11 +27,23 @@ impl Graph {
     }
 }
 
+/// Whether kernels change a node of the graph, or of one in its nodes.
+fn is_updatable(graph: &Graph) -> bool {
+    let contents = graph.contents();
+    contents.nodes.values().any(|node| {
+        node.operation.updatable().is_some()
+            || node.operation.graphs().iter().any(|graph| is_updatable(graph))
+    })
+}
+
 fn clone(call: &Call, clone: Out<CUgraph>, graph: CUgraph) -> Outcome {
     let place = clone.required()?;
     let graph = call.graph(graph)?;
     if graph.is_unique() {
         return Err(INVALID_VALUE);
+    }
+    if is_updatable(&graph) {
+        return Err(NOT_SUPPORTED);
     }
     place.set(to_c(graph.duplicate(0).handle));
     Ok(())
@@ -46,7 +58,7 @@ fn find_in_clone(call: &Call, node: Out<CUgraphNode>, original: CUgraphNode, clo
     Ok(())
 }
 
-/// The node has a clone of the graph.
+/// The node has a clone of the graph, of which nodes that kernels change keep their handles.
 pub(super) fn read(call: &Call, parent: CUgraph, child: CUgraph) -> Outcome<Operation> {
     let graph = call.graph(child)?;
     if parent == child || graph.is_unique() {

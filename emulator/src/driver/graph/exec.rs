@@ -10,7 +10,7 @@ use super::operation::Operation;
 use super::plan::{Circle, Plan};
 use super::{Graph, Node, device, environment, memory};
 use crate::driver::counted::counted;
-use crate::driver::entry::{INVALID_VALUE, Out, Outcome, entries};
+use crate::driver::entry::{INVALID_VALUE, NOT_SUPPORTED, Out, Outcome, entries};
 use crate::driver::handles::{Handles, to_c};
 use crate::driver::queue::{Completion, Job};
 use crate::driver::since::known_flags;
@@ -61,18 +61,10 @@ impl Exec {
         lock(&self.inner)
     }
 
-    /// Kernels change the nodes of that plan from now on; from its own state if `anew`, or if they are not on the device yet.
-    fn upload_nodes(&self, plan: &Plan, anew: bool) {
+    /// Kernels change the nodes of that plan from now on, and what the host has said since the last time counts.
+    fn upload_nodes(&self, plan: &Plan) {
         if self.updatable {
-            plan.updatable(&mut |kernel, node| node.upload(kernel, anew));
-        }
-    }
-}
-
-impl Drop for Exec {
-    fn drop(&mut self) {
-        if self.updatable {
-            self.inner().plan.updatable(&mut |_, node| node.unload());
+            plan.updatable(&mut |kernel, node, said| node.upload(kernel, said));
         }
     }
 }
@@ -141,23 +133,24 @@ fn instantiate(call: &Call, graph: CUgraph, flags: u64) -> Result<usize, Refusal
     let plan = Arc::new(Plan::of(&graph)?);
     let for_kernels = flags & DEVICE_LAUNCH != 0;
     let device = if for_kernels { Some(OnDevice::new(device::check(call, &graph)?)) } else { None };
+    // Outlives the lock of the graph, under which nothing of the program's may be dropped.
+    let mut previous = Vec::new();
     let mut contents = graph.contents();
+    previous.extend(contents.exec.and_then(|exec| EXECS.get(exec)));
     let is_memory = |node: &Node| {
         matches!(node.operation, Operation::Work(Work::Alloc(_) | Work::Free(Free::OfGraph(_))))
     };
-    let is_there = contents.exec.as_ref().is_some_and(|exec| exec.strong_count() != 0);
-    let mut updatable = false;
-    plan.updatable(&mut |_, _| updatable = true);
-    if is_there && (updatable || contents.nodes.values().any(is_memory)) {
+    let updatable = plan.is_updatable();
+    if !previous.is_empty() && (updatable || contents.nodes.values().any(is_memory)) {
         // The addresses, and the nodes that kernels change, are those of the graph: there is one executable graph at a time.
-        return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED.into());
+        return Err(NOT_SUPPORTED.into());
     }
     let handle = EXECS.reserve();
     let inner = Mutex::new(Inner { plan, last: None });
     // Who asks is told neither that it was uploaded nor of priorities (H200).
     let told = flags & both;
     let exec = Arc::new(Exec { handle, flags: told, device, updatable, inner });
-    contents.exec = Some(Arc::downgrade(&exec));
+    contents.exec = Some(handle);
     EXECS.insert(handle, exec);
     Ok(handle)
 }
@@ -230,7 +223,7 @@ fn launch(call: &Call, exec: CUgraphExec, stream: CUstream) -> Outcome {
     let run = move || {
         let claim = own.claim_for_host();
         own.set_uploaded(&plan);
-        own.upload_nodes(&plan, false);
+        own.upload_nodes(&plan);
         let outcome = environment::run(launch, Start { exec: own, plan, points, claim });
         drop(freed);
         outcome
@@ -250,10 +243,11 @@ fn upload(call: &Call, exec: CUgraphExec, stream: CUstream) -> Outcome {
     let inner = exec.inner();
     memory::take(&inner.plan.operations());
     let own = Arc::clone(&exec);
+    let now = Arc::clone(&inner.plan);
     let run = move || {
         let plan = Arc::clone(&own.inner().plan);
         own.set_uploaded(&plan);
-        own.upload_nodes(&plan, true);
+        own.upload_nodes(&now);
         Ok(())
     };
     let job = if exec.device.is_some() || exec.updatable { Job::Run(Box::new(run)) } else { Job::Point };

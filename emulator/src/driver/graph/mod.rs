@@ -30,6 +30,7 @@ mod plan;
 mod structure;
 mod update;
 mod user_object;
+mod waits;
 
 use cuda_driver_sys::{CUgraph, CUgraphNode};
 use std::collections::BTreeMap;
@@ -72,8 +73,8 @@ struct Contents {
     clones: BTreeMap<usize, usize>,
     /// Values that decide about conditional nodes.
     conditions: Vec<Arc<Condition>>,
-    /// The last executable graph that was instantiated from it, if any.
-    exec: Option<Weak<exec::Exec>>,
+    /// The handle of the last executable graph that was instantiated from it, if any.
+    exec: Option<usize>,
 }
 
 /// A node.

@@ -6,7 +6,7 @@ use cuda_driver_sys::*;
 use super::edges::ORDINARY;
 use super::operation::Operation;
 use super::{NODES, Place};
-use crate::driver::entry::{INVALID_VALUE, In, Out, Outcome, entries};
+use crate::driver::entry::{INVALID_VALUE, In, NOT_SUPPORTED, Out, Outcome, entries};
 use crate::driver::handles::to_c;
 use crate::driver::state::Call;
 use crate::driver::work::Work;
@@ -79,7 +79,7 @@ fn destroy(call: &Call, node: CUgraphNode) -> Outcome {
     let mut contents = graph.contents();
     contents.check_memory()?;
     if contents.operation(node)?.updatable().is_some() {
-        return Err(INVALID_VALUE);
+        return Err(NOT_SUPPORTED);
     }
     let gone = contents.nodes.remove(&node).ok_or(INVALID_VALUE)?;
     for other in contents.nodes.values_mut() {

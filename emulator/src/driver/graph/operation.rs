@@ -77,9 +77,9 @@ impl Operation {
         }
     }
 
-    /// Whether a graph with such a node cannot be cloned.
+    /// Whether a graph with such a node can neither be cloned nor become a child graph.
     pub(super) fn is_unique(&self) -> bool {
-        self.is_memory() || matches!(self, Operation::Conditional(_)) || self.updatable().is_some()
+        self.is_memory() || matches!(self, Operation::Conditional(_))
     }
 
     /// The kernel that kernels change, with what they change.

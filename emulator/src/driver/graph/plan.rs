@@ -4,13 +4,13 @@ use cuda_driver_sys::CUgraphNode;
 
 use super::operation::Operation;
 use super::user_object::Hold;
-use super::{Graph, Node};
+use super::{Graph, Node, waits};
 use crate::driver::entry::Outcome;
 use crate::driver::handles::to_c;
 use crate::driver::work::Turn;
 use crate::driver::work::event::Points;
 use crate::driver::work::kernel::KernelCall;
-use crate::driver::work::updatable::DeviceNode;
+use crate::driver::work::updatable::{DeviceNode, Said};
 use crate::engine::Fault;
 
 /// The steps of an executable graph.
@@ -20,6 +20,8 @@ pub(super) struct Plan {
     steps: Vec<Step>,
     /// The order in which they are done: indices of `steps`.
     order: Vec<usize>,
+    /// Whether a step waits for numbers in memory.
+    waits: bool,
     /// Objects of the program that live as long as a launch can use them.
     objects: Vec<Hold>,
 }
@@ -32,6 +34,8 @@ pub(super) struct Step {
     pub(super) operation: Operation,
     /// Whether launches do it.
     pub(super) enabled: bool,
+    /// When the host last said what it does.
+    pub(super) said: Said,
     /// The steps that it depends on.
     pub(super) after: Vec<usize>,
     /// The plans of the graphs that are a part of the operation.
@@ -43,6 +47,11 @@ impl Step {
     fn is_enabled(&self) -> bool {
         self.operation.updatable().and_then(|(_, node)| node.enabled()).unwrap_or(self.enabled)
     }
+
+    /// Does it, unless it is disabled.
+    pub(super) fn run(&self, turn: &Turn) -> Result<(), Box<Fault>> {
+        if self.is_enabled() { self.operation.run(self.node, &self.inner, turn) } else { Ok(()) }
+    }
 }
 
 /// The edges form a cycle, of which this node is a part.
@@ -52,12 +61,14 @@ impl Plan {
     /// The plan of a graph.
     pub(super) fn of(graph: &Graph) -> Result<Plan, Circle> {
         let contents = graph.contents();
+        let said = Said::now();
         let handles: Vec<usize> = contents.nodes.keys().copied().collect();
         let step = |(handle, node): (&usize, &Node)| {
             Ok(Step {
                 node: *handle,
                 operation: node.operation.clone(),
                 enabled: true,
+                said,
                 after: node.after.iter().filter_map(|edge| handles.binary_search(&edge.from).ok()).collect(),
                 inner: node
                     .operation
@@ -69,12 +80,23 @@ impl Plan {
         };
         let steps = contents.nodes.iter().map(step).collect::<Result<Vec<_>, _>>()?;
         let order = order(&steps)?;
-        Ok(Plan { steps, order, objects: contents.objects.clone() })
+        let waits = steps.iter().any(|step| step.operation.waits(&step.inner));
+        Ok(Plan { steps, order, waits, objects: contents.objects.clone() })
     }
 
     /// The steps, in the order in which the nodes were made.
     pub(super) fn steps(&self) -> &[Step] {
         &self.steps
+    }
+
+    /// The order in which they are done: indices of the steps.
+    pub(super) fn order(&self) -> &[usize] {
+        &self.order
+    }
+
+    /// Whether one of them waits for numbers in memory, or one in a child graph.
+    pub(super) fn waits(&self) -> bool {
+        self.waits
     }
 
     /// As [`steps`](Self::steps), for changes.
@@ -93,14 +115,21 @@ impl Plan {
         })
     }
 
-    /// Calls `look` with all kernels that kernels change.
-    pub(super) fn updatable(&self, look: &mut dyn FnMut(&KernelCall, &DeviceNode)) {
+    /// Calls `look` with all kernels that kernels change, and with when the host last said what they do.
+    pub(super) fn updatable(&self, look: &mut dyn FnMut(&KernelCall, &DeviceNode, Said)) {
         for step in &self.steps {
             if let Some((kernel, node)) = step.operation.updatable() {
-                look(kernel, node);
+                look(kernel, node, step.said);
             }
             step.inner.iter().for_each(|plan| plan.updatable(look));
         }
+    }
+
+    /// Whether kernels change a kernel of it.
+    pub(super) fn is_updatable(&self) -> bool {
+        let mut found = false;
+        self.updatable(&mut |_, _, _| found = true);
+        found
     }
 
     /// Its operations in execution order, including nested ones.
@@ -154,14 +183,15 @@ impl Plan {
 
     /// Does it all; stops at a fault.
     pub(super) fn run(&self, turn: &Turn) -> Result<(), Box<Fault>> {
+        if self.waits {
+            return waits::run(self, turn);
+        }
         for step in self.order.iter().filter_map(|index| self.steps.get(*index)) {
             // A fault of another kernel may have ended everything.
             if turn.state.fault.check().is_err() {
                 break;
             }
-            if step.is_enabled() {
-                step.operation.run(step.node, &step.inner, turn)?;
-            }
+            step.run(turn)?;
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use super::change::UpdateRefusal;
 use super::device;
 use super::operation::Operation;
 use super::plan::Plan;
-use crate::driver::entry::{Out, Outcome, entries};
+use crate::driver::entry::{NOT_SUPPORTED, Out, Outcome, entries};
 use crate::driver::handles::to_c;
 use crate::driver::state::Call;
 
@@ -100,11 +100,10 @@ fn update(
         answer(why, refusal.node, to_c(0));
         return Err(failure);
     }
-    let mut is_updatable = exec.updatable;
-    new.updatable(&mut |_, _| is_updatable = true);
-    if is_updatable {
-        answer(UpdateRefusal::CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED, to_c(0), to_c(0));
-        return Err(failure);
+    if exec.updatable || new.is_updatable() {
+        // The result stays that of a success (H200).
+        answer(UpdateRefusal::CU_GRAPH_EXEC_UPDATE_SUCCESS, to_c(0), to_c(0));
+        return Err(NOT_SUPPORTED);
     }
     let mut inner = exec.inner();
     if let Err(difference) = inner.plan.check_update(&new) {

@@ -2,6 +2,7 @@
 
 mod children;
 pub(super) mod cluster;
+pub(super) mod grid;
 pub(super) mod parameters;
 pub(super) mod steps;
 
@@ -9,7 +10,6 @@ use cuda_driver_sys::*;
 use std::ffi::{c_uint, c_void};
 use std::sync::Arc;
 
-use super::device::MULTIPROCESSORS;
 use super::entry::{INVALID_HANDLE, INVALID_VALUE, In, NOT_SUPPORTED, Outcome, entries};
 use super::function::Function;
 use super::logs;
@@ -20,6 +20,7 @@ use super::work::Work;
 use super::work::kernel::KernelCall;
 use crate::engine::Launch;
 use cluster::Request;
+use grid::{GRID, grid_of, most_resident, within};
 use parameters::Packet;
 
 entries! {
@@ -164,8 +165,7 @@ pub(super) fn prepare(function: &Arc<Function>, asked: &mut Asked<'_>) -> Outcom
         }
         let blocks =
             grid.iter().fold(1_u64, |product, dimension| product.saturating_mul(u64::from(*dimension)));
-        let fit = function.blocks_per_multiprocessor(threads, asked.shared as usize) * MULTIPROCESSORS;
-        if blocks > u64::from(fit) {
+        if blocks > most_resident(function, threads, asked.shared) {
             return Err(CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
         }
     }
@@ -207,28 +207,8 @@ fn begin(function: &Function) {
     function.mark_loaded();
 }
 
-/// Most blocks in each dimension of a grid.
-const GRID: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
 /// Most threads in each dimension of a block.
 const BLOCK: [u32; 3] = [1024, 1024, 64];
-
-/// Whether each extent is from 1 to its limit.
-fn within(extents: [u32; 3], limits: [u32; 3]) -> bool {
-    extents.iter().zip(limits).all(|(extent, limit)| (1..=limit).contains(extent))
-}
-
-/// The grid as the kernel sees it, which counts clusters where the kernel says so.
-pub(super) fn grid_of(function: &Function, mut grid: [u32; 3]) -> Outcome<[u32; 3]> {
-    if !within(grid, GRID) {
-        return Err(INVALID_VALUE);
-    }
-    if let (true, Some(cluster)) = (function.shape.blocks_are_clusters, function.shape.cluster) {
-        for (extent, factor) in grid.iter_mut().zip(cluster) {
-            *extent = extent.checked_mul(factor).ok_or(INVALID_VALUE)?;
-        }
-    }
-    Ok(grid)
-}
 
 /// Grid and block as the kernel sees them.
 fn dimensions(function: &Function, grid: [u32; 3], block: [u32; 3]) -> Outcome<([u32; 3], [u32; 3])> {

@@ -9,10 +9,10 @@ use std::time::Instant;
 use crate::driver::entry::Outcome;
 use crate::driver::function::{FUNCTIONS, Function};
 use crate::driver::handles::to_c;
-use crate::driver::report;
 use crate::driver::work::Turn;
 use crate::driver::work::updatable::{DeviceNode, Updater};
-use crate::engine::{self, Fault, Launch, Launcher, NodeUpdater, RunControl};
+use crate::driver::{report, slot};
+use crate::engine::{self, Fault, Launch, Launcher, RunControl};
 use crate::optimised::{self, OPTIMISED};
 use crate::profile::Profiler;
 use crate::progress;
@@ -113,7 +113,8 @@ impl KernelCall {
         let entry = progress::begin(state.config.progress, &function.kernel.name, blocks);
         let launches = kernel.launches_kernels();
         let children = launches.then(|| children(function, profiler.is_some())).flatten();
-        let updater = kernel.updates_nodes().then_some(Updater(context.device));
+        // Kernels that it launches may change nodes, too.
+        let updater = Updater { device: context.device, slot: slot::current() };
         let graphs = turn.graph.as_ref().map(|graph| Arc::clone(graph).launcher(context.device));
         let ends = RunControl {
             limit: state.config.time_limit,
@@ -121,7 +122,7 @@ impl KernelCall {
             progress: entry.as_ref().map(|entry| &*entry.progress),
             launcher: children.as_deref(),
             graphs: graphs.as_deref(),
-            nodes: updater.as_ref().map(|updater| updater as &dyn NodeUpdater),
+            nodes: Some(&updater),
         };
         let began = (!OPTIMISED).then(Instant::now);
         let outcome = engine::run_until(kernel, launch, &memory, state.config.workers, ends);
@@ -139,6 +140,11 @@ impl KernelCall {
     /// The blocks of its clusters.
     pub(super) fn cluster(&self) -> [u32; 3] {
         self.0.launch.cluster
+    }
+
+    /// The threads of a block as the kernel sees it, and its dynamic shared memory.
+    pub(super) fn block_and_shared(&self) -> ([u32; 3], u32) {
+        (self.0.launch.block, self.0.launch.dynamic_shared)
     }
 
     /// What kernels change of the node that it is, if they may.

@@ -1,17 +1,17 @@
 //! Kernel nodes that kernels change (`CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE`): their parameters, their grid, and whether they run.
 //!
-//! As NVIDIA's documentation says. Where it says nothing: a change lasts until the next upload of the executable graph, and is refused while
-//! there is none on the device.
+//! As NVIDIA's documentation says, and as an H200 with driver 580 does where that says nothing: a change lasts until the host gives the
+//! node other parameters or switches it on or off, and is refused until the executable graph was uploaded or launched.
 
 use cuda_driver_sys::CUdevice;
 use std::collections::BTreeMap;
-use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use super::kernel::KernelCall;
 use crate::driver::entry::INVALID_VALUE;
 use crate::driver::function::Function;
-use crate::driver::launch::grid_of;
+use crate::driver::launch::grid::{grid_of, most_resident};
 use crate::driver::state::lock;
 use crate::driver::{logs, slot};
 use crate::engine::{Launch, NodeUpdate, NodeUpdater};
@@ -37,11 +37,51 @@ pub(in crate::driver) struct DeviceNode {
     state: Mutex<OnDevice>,
 }
 
+/// When the host last said what a node does. The numbers grow.
+#[derive(Clone, Copy, Default)]
+pub(in crate::driver) struct Said {
+    /// That of its kernel, its grid and its parameters.
+    kernel: u64,
+    /// That of whether it runs.
+    enabled: u64,
+}
+
+impl Said {
+    /// All of it now.
+    pub(in crate::driver) fn now() -> Said {
+        let mut said = Said::default();
+        said.kernel_now();
+        said.enabled_now();
+        said
+    }
+
+    /// It gives the node a kernel now.
+    pub(in crate::driver) fn kernel_now(&mut self) {
+        self.kernel = next();
+    }
+
+    /// It switches the node on or off now.
+    pub(in crate::driver) fn enabled_now(&mut self) {
+        self.enabled = next();
+    }
+}
+
+/// A number larger than all before it.
+fn next() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
+}
+
+/// Held while kernels change nodes, so that several changes are one.
+static CHANGES: Mutex<()> = Mutex::new(());
+
 /// What kernels see of it.
 #[derive(Default)]
 struct OnDevice {
     /// What was uploaded; `None` before that.
     uploaded: Option<Uploaded>,
+    /// Up to where the device knows what the host says.
+    said: Said,
     grid: Option<[u32; 3]>,
     /// Bytes of the parameters, by their offsets.
     parameters: BTreeMap<usize, u8>,
@@ -53,6 +93,8 @@ struct OnDevice {
 struct Uploaded {
     function: Arc<Function>,
     cluster: [u32; 3],
+    /// The most blocks of a cooperative one: all are resident at once.
+    most: Option<u64>,
 }
 
 impl DeviceNode {
@@ -70,18 +112,25 @@ impl DeviceNode {
         lock(&NODES).nodes.get(&handle)?.upgrade()
     }
 
-    /// The device gets the node as the executable graph has it, unless it has one and `anew` is false.
-    pub(in crate::driver) fn upload(&self, kernel: &KernelCall, anew: bool) {
+    /// The device gets what the host has said of the node since; that ends what kernels have said of the same.
+    pub(in crate::driver) fn upload(&self, kernel: &KernelCall, said: Said) {
+        let _changes = lock(&CHANGES);
         let mut state = lock(&self.state);
-        if anew || state.uploaded.is_none() {
-            let uploaded = Uploaded { function: Arc::clone(kernel.function()), cluster: kernel.cluster() };
-            *state = OnDevice { uploaded: Some(uploaded), told: state.told, ..OnDevice::default() };
+        if state.said.kernel < said.kernel {
+            let function = Arc::clone(kernel.function());
+            let most = kernel.is_cooperative().then(|| {
+                let (block, shared) = kernel.block_and_shared();
+                most_resident(&function, block.iter().product(), shared)
+            });
+            state.uploaded = Some(Uploaded { function, cluster: kernel.cluster(), most });
+            state.said.kernel = said.kernel;
+            state.grid = None;
+            state.parameters.clear();
         }
-    }
-
-    /// The device has it no more.
-    pub(in crate::driver) fn unload(&self) {
-        *lock(&self.state) = OnDevice::default();
+        if state.said.enabled < said.enabled {
+            state.said.enabled = said.enabled;
+            state.enabled = None;
+        }
     }
 
     /// Whether launches do it, if a kernel has decided that.
@@ -105,10 +154,11 @@ impl DeviceNode {
         Some(launch)
     }
 
-    fn update(&self, device: CUdevice, update: NodeUpdate) -> Result<(), Refused> {
-        let mut state = lock(&self.state);
-        let Some(Uploaded { function, cluster }) = &state.uploaded else {
-            return Err("its executable graph does not exist, or was neither uploaded nor launched".into());
+    /// Whether a kernel on that device can change it so; the grid is as the node will have it.
+    fn check(&self, device: CUdevice, update: NodeUpdate) -> Result<NodeUpdate, Refused> {
+        let state = lock(&self.state);
+        let Some(Uploaded { function, cluster, most }) = &state.uploaded else {
+            return Err("its executable graph was neither uploaded nor launched".into());
         };
         if function.context.device != device {
             return Err("the node is another device's".into());
@@ -118,8 +168,18 @@ impl DeviceNode {
                 let grid = grid_of(function, asked).ok();
                 let fits =
                     |grid: &[u32; 3]| grid.iter().zip(cluster).all(|(all, part)| all.is_multiple_of(*part));
-                let grid = grid.filter(fits);
-                state.grid = Some(grid.ok_or_else(|| format!("a grid of {asked:?} blocks is not possible"))?);
+                let grid =
+                    grid.filter(fits).ok_or_else(|| format!("a grid of {asked:?} blocks is not possible"))?;
+                let blocks = grid
+                    .iter()
+                    .fold(1_u64, |product, dimension| product.saturating_mul(u64::from(*dimension)));
+                if let Some(most) = most.filter(|most| *most < blocks) {
+                    return Err(format!(
+                        "kernel `{}` is cooperative: at most {most} of its blocks are resident at once, and a grid of {asked:?} has {blocks}",
+                        function.kernel.name
+                    ));
+                }
+                Ok(NodeUpdate::Grid(grid))
             }
             NodeUpdate::Parameters { offset, bytes } => {
                 let all = function.kernel.parameter_bytes;
@@ -131,11 +191,22 @@ impl DeviceNode {
                         function.kernel.name
                     ));
                 }
-                state.parameters.extend((start..).zip(bytes));
+                Ok(NodeUpdate::Parameters { offset, bytes })
+            }
+            NodeUpdate::Enabled(enabled) => Ok(NodeUpdate::Enabled(enabled)),
+        }
+    }
+
+    /// Makes a change that was checked.
+    fn apply(&self, update: NodeUpdate) {
+        let mut state = lock(&self.state);
+        match update {
+            NodeUpdate::Grid(grid) => state.grid = Some(grid),
+            NodeUpdate::Parameters { offset, bytes } => {
+                state.parameters.extend((offset as usize..).zip(bytes));
             }
             NodeUpdate::Enabled(enabled) => state.enabled = Some(enabled),
         }
-        Ok(())
     }
 
     /// The code of a refused change.
@@ -158,23 +229,39 @@ impl Drop for DeviceNode {
 /// Why a change is refused. The code is the same for all of them.
 type Refused = String;
 
-/// Changes nodes for a kernel on that device.
-pub(super) struct Updater(pub(super) CUdevice);
+/// Changes nodes for a kernel.
+#[derive(Debug)]
+pub(super) struct Updater {
+    /// Where it runs.
+    pub(super) device: CUdevice,
+    /// Whose driver runs it.
+    pub(super) slot: usize,
+}
 
-impl fmt::Debug for Updater {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Updater").field(&self.0).finish()
+impl Updater {
+    /// The node of a handle; `None` for no node, for one that is gone, and for one of another driver.
+    fn node(&self, node: u64) -> Result<Option<Arc<DeviceNode>>, String> {
+        let handle = usize::try_from(node).unwrap_or(usize::MAX);
+        let found = DeviceNode::find(handle);
+        if found.is_none() && handle != 0 && !(FIRST..=lock(&NODES).last).contains(&handle) {
+            return Err(format!("a change of 0x{node:x}, which is not a node that kernels can change"));
+        }
+        Ok(found.filter(|node| node.slot == self.slot))
     }
 }
 
 impl NodeUpdater for Updater {
-    fn update(&self, node: u64, update: NodeUpdate) -> Result<u32, String> {
-        let handle = usize::try_from(node).unwrap_or(usize::MAX);
-        match DeviceNode::find(handle) {
-            Some(node) => Ok(node.update(self.0, update).map_or_else(|why| node.refused(&why), |()| 0)),
-            // No node, or one that is gone.
-            None if handle == 0 || (FIRST..=lock(&NODES).last).contains(&handle) => Ok(INVALID_VALUE.0),
-            None => Err(format!("a change of 0x{node:x}, which is not a node that kernels can change")),
+    fn update(&self, updates: Vec<(u64, NodeUpdate)>) -> Result<u32, String> {
+        let _changes = lock(&CHANGES);
+        let mut checked = Vec::with_capacity(updates.len());
+        for (node, update) in updates {
+            let Some(node) = self.node(node)? else { return Ok(INVALID_VALUE.0) };
+            match node.check(self.device, update) {
+                Ok(update) => checked.push((node, update)),
+                Err(why) => return Ok(node.refused(&why)),
+            }
         }
+        checked.into_iter().for_each(|(node, update)| node.apply(update));
+        Ok(0)
     }
 }

@@ -63,10 +63,23 @@ impl Batch {
     }
 
     pub(super) fn run(&self, turn: &Turn) -> Result<(), Box<Fault>> {
-        let mut operations = self.operations.iter();
-        operations
-            .try_for_each(|operation| operation.run(&turn.state, &self.context))
-            .map_err(|error| bad_range(turn.caller.unwrap_or("memory operations"), &error))
+        let (mut next, mut nap) = (Next::default(), Nap::default());
+        while !self.advance(&mut next, turn)? {
+            nap.take();
+        }
+        Ok(())
+    }
+
+    /// Does what can be done now, from that operation on; whether all is done.
+    pub(in crate::driver) fn advance(&self, next: &mut Next, turn: &Turn) -> Result<bool, Box<Fault>> {
+        while let Some(operation) = self.operations.get(next.0) {
+            let done = operation.try_run(&turn.state, &self.context);
+            if !done.map_err(|error| bad_range(turn.caller.unwrap_or("memory operations"), &error))? {
+                return Ok(false);
+            }
+            next.0 += 1;
+        }
+        Ok(true)
     }
 }
 
@@ -89,9 +102,29 @@ pub(in crate::driver) enum Operation {
     Barrier(u32),
 }
 
+/// The next operation of a batch.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(in crate::driver) struct Next(usize);
+
 /// Between two looks at the memory; a look costs a lock, and nobody tells when it is worth one.
+pub(in crate::driver) struct Nap(Duration);
+
 const FIRST_NAP: Duration = Duration::from_micros(20);
 const LONGEST_NAP: Duration = Duration::from_millis(1);
+
+impl Default for Nap {
+    fn default() -> Nap {
+        Nap(FIRST_NAP)
+    }
+}
+
+impl Nap {
+    /// Sleeps; the next one is longer.
+    pub(in crate::driver) fn take(&mut self) {
+        std::thread::sleep(self.0);
+        self.0 = LONGEST_NAP.min(self.0 * 2);
+    }
+}
 
 impl Word {
     pub(in crate::driver) fn new32(address: u64, value: u32) -> Self {
@@ -165,22 +198,14 @@ impl Operation {
         CUstreamBatchMemOpParams { pad: [operation.0.into(), word.address, word.value, flags.into(), 0, 0] }
     }
 
-    fn run(self, state: &State, context: &Context) -> Result<(), BadRange> {
+    /// Does it; `false` if it waits for a number that is not there yet.
+    fn try_run(self, state: &State, context: &Context) -> Result<bool, BadRange> {
         match self {
-            Operation::Barrier(_) => Ok(()),
-            Operation::Write(word) => word.write(state),
-            Operation::Wait(word, comparison) => {
-                let mut nap = FIRST_NAP;
-                // A fault ends all work, the end of a context that of its streams.
-                while state.fault.check().is_ok() && context.is_alive() {
-                    if word.is_met(word.read(state)?, comparison) {
-                        break;
-                    }
-                    std::thread::sleep(nap);
-                    nap = LONGEST_NAP.min(nap * 2);
-                }
-                Ok(())
-            }
+            Operation::Barrier(_) => Ok(true),
+            Operation::Write(word) => word.write(state).map(|()| true),
+            // A fault ends all work, the end of a context that of its streams.
+            Operation::Wait(..) if state.fault.check().is_err() || !context.is_alive() => Ok(true),
+            Operation::Wait(word, comparison) => Ok(word.is_met(word.read(state)?, comparison)),
         }
     }
 }

@@ -50,10 +50,11 @@ impl Variable<'_> {
         self.checked_size().unwrap_or(u64::MAX)
     }
 
-    /// Alignment in bytes: as given by `.align`, otherwise that of one element (PTX ISA, "Alignment").
+    /// Alignment in bytes: that of one element, or that of `.align` if it is larger, as ptxas places variables and
+    /// parameters of every space.
     #[must_use]
     pub fn align(&self) -> usize {
-        self.align.map_or(self.element_size(), |a| a as usize)
+        self.element_size().max(self.align.unwrap_or(0) as usize)
     }
 
     /// `None` where the product does not fit in 64 bits; the parser refuses such variables.

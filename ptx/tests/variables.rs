@@ -52,6 +52,13 @@ fn directives_without_blanks() {
     });
 }
 
+/// As ptxas 13.0 places them, in every space.
+#[test]
+fn an_alignment_below_the_natural_one_is_raised() {
+    let text = ".shared .align 4 .u64 a; .const .align 1 .v4 .f32 b; .global .align 2 .b32 c[3]; .local .align 8 .b8 d;";
+    variables(text, |v| assert_eq!(v.iter().map(|v| v.align()).collect::<Vec<_>>(), [8, 16, 4, 8]));
+}
+
 #[test]
 fn spaces_and_old_forms() {
     variables(

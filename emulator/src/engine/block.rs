@@ -342,5 +342,5 @@ impl Running {
 
 /// Bytes of shared memory of a block.
 fn shared_bytes(env: &Env<'_>) -> u64 {
-    u64::from(env.kernel.dynamic_start - env.kernel.shared_start) + u64::from(env.launch.dynamic_shared)
+    u64::from(env.kernel.static_end - env.kernel.shared_start) + u64::from(env.launch.dynamic_shared)
 }

@@ -43,8 +43,8 @@ pub struct Kernel {
     pub const_bytes: u64,
     /// First valid shared address.
     pub(super) shared_start: u32,
-    /// The start of dynamic shared memory.
-    pub(super) dynamic_start: u32,
+    /// The end of static shared memory, behind which a launch adds its own.
+    pub(super) static_end: u32,
     /// Whether it has a dynamic array in shared memory.
     pub(super) dynamic: bool,
     /// Whether it can reach `malloc` or `free`.

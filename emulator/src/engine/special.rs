@@ -135,7 +135,7 @@ impl Special {
     fn uniform(self, lanes: &Lanes<'_>) -> u64 {
         let (env, block) = (lanes.env, lanes.block());
         let launch = env.launch;
-        let shared = u64::from(launch.dynamic_shared) + u64::from(env.kernel.dynamic_start - SHARED_START);
+        let shared = u64::from(launch.dynamic_shared) + u64::from(env.kernel.static_end - SHARED_START);
         match self {
             Special::NtidX => launch.block[0].into(),
             Special::NtidY => launch.block[1].into(),

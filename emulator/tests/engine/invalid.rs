@@ -65,6 +65,20 @@ const WRONG: &[(&str, &str)] = &[
     ("mov.u32 %u1, %u2.x;", "an element of `%u2` found"),
     ("mov.u32 %u1, %envreg32;", "`%envreg32` is not declared"),
     ("mov.u32 %u1, %ctaid0;", "`%ctaid0` is not declared"),
+    ("mov.f16 %x1, %x2;", "there is no such combination"),
+    ("mov.v2.f16 {%x1, %x2}, {%x2, %x1};", "there is no such combination"),
+    ("mov.b32 {%h1, %h2}, g;", "the address of `g` in .global has 64 bits"),
+    ("mov.u64 {%b1, %b2}, g;", "is not as wide as .u64"),
+    ("mov.b64 {%b1, %b2}, %tid.x;", "the special register `%tid.x` is not .b64"),
+    ("mov.b64 {%b1, %b2}, {%b2, %b1};", "both sides are vectors"),
+    ("{ .reg .v2 .b32 %v; mov.b64 %v, %v; }", "both sides are vectors"),
+    ("{ .reg .v2 .b16 %v; mov.b64 %l1, %v; }", "a vector of 2 registers is not as wide as .b64"),
+    ("{ .reg .v2 .b32 %v; mov.u64 %l1, %v; }", "is not as wide as .u64"),
+    ("isspacep.global %p1, g;", "operand 2: a register of 32 or 64 bits is expected"),
+    ("isspacep.global %p1, p;", "operand 2: a register of 32 or 64 bits is expected"),
+    ("isspacep.global %p1, %h1;", "operand 2: a register of 32 or 64 bits is expected"),
+    ("isspacep.global %p1, f+4;", "operand 2: a register of 32 or 64 bits is expected"),
+    ("isspacep.global %p1, 5.0;", "operand 2: a register of 32 or 64 bits is expected"),
     // What is asked for twice.
     ("mul.hi.hi.s32 %i1, %i2, %i3;", "there is no such combination"),
     ("ld.global.global.u32 %u1, [g];", "there is no such combination"),
@@ -165,26 +179,65 @@ const WRONG: &[(&str, &str)] = &[
         "operand 3: `%b2` is .b32, and .u64 is expected",
     ),
     ("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%b1}, [s];", "operand 1: 2 registers expected, 1 found"),
-    ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 %b1, [s];", "operand 1: a vector of 1 registers is expected"),
+    ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 %b1, [s];", "operand 1: a vector of 1 register is expected"),
     ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%b1};", "2 operands expected, 1 found"),
     ("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%f1], {%b1};", "an address in brackets is expected"),
     ("movmatrix.sync.aligned.m8n8.trans.b16 %h1, %b1;", "operand 1: a register of 32 bits is expected"),
+    (
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f1}, {%b1,%b1,%b1,%b1}, {%b1,%b1}, {0,0,0,0};",
+        "operand 4: numbers without a fraction are not expected",
+    ),
+    (
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f1}, {%b1,%b1,%b1,%b1}, {%b1,%b1}, {0.0,0.0,0.0,0.0};",
+        "operand 4: numbers of type .f64 are not expected",
+    ),
+    (
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f1}, {%b1,%b1,%b1,%b1}, {%b1,%b1}, {0,%f1,%f1,%f2};",
+        "operand 4: elements of different types",
+    ),
+    (
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f1}, {%b1,%b1,%b1,%b1}, {0,0}, {%f1,%f1,%f1,%f2};",
+        "operand 3: numbers without a fraction are not expected",
+    ),
+    (
+        "wmma.load.a.sync.aligned.row.m16n16k8.global.tf32 {%f1,%f2,%f3,%f1}, [g], 8;",
+        "operand 1: registers of type .f32 are not expected",
+    ),
     // Vectors of textures.
+    ("tex.3d.v4.f32.f32 {%f1,%f2,%f3,%f1}, [%l1, {%f1,%f2,%f3,0}];", "elements of different types"),
+    (
+        "tex.1d.v4.f32.f32 {%f1,%f2,%f3,%f1}, [%l1, {0}];",
+        "numbers without a fraction are no coordinates here",
+    ),
+    (
+        "tex.1d.v4.f32.s32 {%f1,%f2,%f3,%f1}, [%l1, {0f00000000}];",
+        "numbers of type .f32 are no coordinates here",
+    ),
+    ("tex.1d.v4.f32.s32 {%f1,%f2,%f3,%f1}, [%l1, {%f1}];", "a coordinate is .f32"),
+    ("suld.b.1d.b32.trap {%b1}, [%l1, {0.0}];", "numbers of type .f64 are no coordinates here"),
+    (
+        "tex.grad.2d.v4.f32.f32 {%f1,%f2,%f3,%f1}, [%l1, {%f1,%f2}], {0,0}, {%f1,%f2};",
+        "operand 3: a gradient is a number without a fraction",
+    ),
+    (
+        "tex.grad.2d.v4.f32.f32 {%f1,%f2,%f3,%f1}, [%l1, {%f1,%f2}], {0,%f1}, {%f1,%f2};",
+        "operand 3: elements of different types",
+    ),
     ("tex.2d.v4.f32.f32 {%f1,%f2,%f3}, [%l1, {%f1,%f2}];", "operand 1: 4 elements expected, 3 found"),
     ("tex.2d.v4.f32.f32 %f1, [%l1, {%f1,%f2}];", "operand 1: a vector of 4 elements is expected"),
-    ("tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f1}, [%l1, {%f1}];", "1 elements found where 2 are expected"),
-    ("tex.3d.v4.f32.f32 {%f1,%f2,%f3,%f1}, [%l1, {%f1,%f2,%f3}];", "3 elements found where 4 are expected"),
+    ("tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f1}, [%l1, {%f1}];", "1 element found, and 2 expected"),
+    ("tex.3d.v4.f32.f32 {%f1,%f2,%f3,%f1}, [%l1, {%f1,%f2,%f3}];", "3 elements found, and 4 expected"),
     ("tex.a1d.v4.f32.f32 {%f1,%f2,%f3,%f1}, [%l1, {%f1,%f2}];", "a coordinate is .f32"),
     ("tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f1}, [%b1, {%f1,%f2}];", "an object is in a register of 64 bits"),
     ("tex.2d.v4.u32.f32 {%f1,%f2,%f3,%f1}, [%l1, {%f1,%f2}];", "`%f1` is .f32, and .u32 is expected"),
     ("tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f1}|%b1, [%l1, {%f1,%f2}];", "a predicate is expected"),
-    ("tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f1}, [%l1, {%f1,%f2}], {%b1};", "operand 3: 1 elements found"),
+    ("tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f1}, [%l1, {%f1,%f2}], {%b1};", "operand 3: 1 element found"),
     ("tex.grad.1d.v4.f32.f32 {%f1,%f2,%f3,%f1}, [%l1, {%f1}], %f1, %f2;", "operand 3: a vector is expected"),
-    ("suld.b.2d.v2.b32.trap {%b1,%b2}, [%l1, {%b1}];", "operand 2: 1 elements found where 2 are expected"),
+    ("suld.b.2d.v2.b32.trap {%b1,%b2}, [%l1, {%b1}];", "operand 2: 1 element found, and 2 expected"),
     ("suld.b.1d.b64.trap {%b1}, [%l1, {%b1}];", "operand 1: a texel is .b32"),
     ("suld.b.1d.b32.trap %b1, [%l1, {%f1}];", "operand 2: a coordinate is .f32"),
     ("sust.b.1d.v2.b32.trap [%l1, {%b1}], {%b1};", "operand 2: 2 elements expected, 1 found"),
-    ("cp.async.wait_group 0, 0;", "1 operands expected, 2 found"),
+    ("cp.async.wait_group 0, 0;", "1 operand expected, 2 found"),
     ("cp.async.cg.shared.global [s], %l1, 16;", "an address in brackets is expected"),
     ("alloca.u64 %l1, %l2, 1.5;", "a number is expected"),
     ("mov.f16x2 %y1, %y2;", "there is no such combination"),
@@ -192,8 +245,8 @@ const WRONG: &[(&str, &str)] = &[
     ("{ .reg .v2 .f64 %v; mov.v2.f64 %v, {1, 2}; }", "the number 1 found where a value of type .f64"),
     ("bfe.u32 %u1, %u2, 300, 1;", "300 is not between 0 and 255"),
     // Calls.
-    ("call (q), f, (q, q);", "`f` takes 1 parameters, 2 found"),
-    ("call f, (q);", "`f` returns 1 results, 0 found"),
+    ("call (q), f, (q, q);", "`f` takes 1 parameter, 2 found"),
+    ("call f, (q);", "`f` returns 1 result, 0 found"),
     ("call (q), f, (%l1);", "argument 1: `%l1` is .b64, and the function has .b32"),
     ("{ .param .b64 w; call (q), f, (w); }", "argument 1: `w` is .b64, and the function has .b32"),
     (
@@ -211,7 +264,7 @@ const WRONG: &[(&str, &str)] = &[
     ("call (q), %l1, (q), f;", "`f` is neither a prototype nor a list of functions"),
     ("P: .callprototype _ (.param .b32 _); call (q), %l1, (q), P;", "`%l1` returns 0 results, 1 found"),
     ("P: .callprototype (.param .b64 _) _ (.param .b32 _); call (q), %l1, (q), P;", "result 1"),
-    ("P: .calltargets f; call (q), %l1, (q, q), P;", "`f` takes 1 parameters, 2 found"),
+    ("P: .calltargets f; call (q), %l1, (q, q), P;", "`f` takes 1 parameter, 2 found"),
     ("call (q), %l1, (q), P; P: .callprototype (.param .b32 _) _ (.param .b32 _);", "`P` is not declared"),
     ("P: .branchtargets L; L: brx.idx %l1, P;", "`%l1` is .b64, and .u32 is expected"),
     ("P: .branchtargets f; brx.idx %u1, P;", "`P` is not a list of labels"),
@@ -335,8 +388,8 @@ const WRONG: &[(&str, &str)] = &[
     ("ld.global.u32 {%u1, %u2}, [g];", "a vector found where a register of type .u32 is expected"),
     ("mov.b64 %l1, {%h1, %h2};", "is not as wide as .b64"),
     ("mov.b32 {%b1, %b2}, %l1;", "is not as wide as .b32"),
-    ("call (q), f, (q, q);", "`f` takes 1 parameters, 2 found"),
-    ("call f, (q);", "`f` returns 1 results, 0 found"),
+    ("call (q), f, (q, q);", "`f` takes 1 parameter, 2 found"),
+    ("call f, (q);", "`f` returns 1 result, 0 found"),
     ("call g, (q);", "`g` is not a function"),
     // Forms.
     ("add.s33 %i1, %i2, %i3;", "there is no such combination of modifiers and types"),
@@ -372,6 +425,45 @@ fn every_rule_has_its_line_and_its_reason() {
             "{body}: {failure:?}"
         );
     }
+}
+
+/// What stands close to the rules, and ptxas 13.0 takes.
+#[test]
+fn what_is_close_to_the_rules_is_taken() {
+    let vectors = ".reg .v2 .b32 %v; .reg .v2 .f32 %w; .reg .v4 .b16 %z; .reg .v2 .b16 %i;";
+    let mma = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f1}, {%b1,%b1,%b1,%b1}";
+    let tex = "v4.f32.f32 {%f1,%f2,%f3,%f1}, [%l1,";
+    let taken = [
+        "mov.b64 {%b1, %b2}, g; mov.b64 {%b1, %b2}, s; mov.b64 {%b1, %b2}, c; mov.b64 {%b1, %b2}, f;",
+        "mov.b64 {%b1, %b2}, p; mov.b64 {%b1, %b2}, g+4; mov.b64 {%b1, %b2}, g[4]; mov.b64 {%b1, %b2}, g[%b1];",
+        "mov.b64 {%h1, %h2, %h3, %h1}, g; mov.b32 {%h1, %h2}, s; mov.b32 {%h1, %h2}, g+4; mov.b32 {%h1, %h2}, f;",
+        "mov.b64 %l1, %v; mov.b64 %l1, %w; mov.b64 %l1, %z; mov.b32 %b1, %i; mov.b64 %d1, %v;",
+        "mov.b64 %v, %l1; mov.b64 %v, g; mov.b64 %v, 5; mov.b32 %i, s; mov.b64 %v, %clock64; mov.b32 %i, %tid.x;",
+        "mov.b128 {%l1, %l2}, g; mov.b16 %x1, %x2; mov.s16 %h1, %h2; mov.b64 {%b1, %b2}, %gridid;",
+        "isspacep.global %p1, 5; isspacep.global %p1, %b1; isspacep.global %p1, g+4; isspacep.global %p1, %v.x;",
+        "isspacep.global %p1, WARP_SZ; isspacep.global %p1, %l1+4; isspacep.global %p1, p+4;",
+        &format!("{mma}, {{%b1,%b1}}, {{0f00000000,%f1,%f1,%f2}}; {mma}, {{0,%b1}}, {{0.0,%f1,%f1,%f2}};"),
+        &format!("{mma}, {{%b1,%b1}}, {{0f00000000,0f00000000,0f00000000,0f00000000}};"),
+        &format!("{mma}, {{%b1,%b1}}, {{0,%b1,%f1,%f2}}; {mma}, {{%b1,%b1}}, {{0.0,%b1,%b1,%b2}};"),
+        "mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%b1,%b2,%b1,%b2}, {%b1,0}, {%b1}, {0,0,%i1,0};",
+        "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%d1,%d2}, {%d1}, {0.0}, {0,0};",
+        "wmma.load.a.sync.aligned.row.m16n16k16.global.bf16 {%b1,%f2,%b3,%b1}, [g], 16;",
+        "wmma.load.a.sync.aligned.row.m8n8k32.global.s4 {%f1}, [g], 32;",
+        "stmatrix.sync.aligned.m8n8.x2.shared.b16 [s], {0,%b1};",
+        &format!(
+            "tex.3d.{tex} {{%f1,%f2,%f3,0.0}}]; tex.3d.{tex} {{%f1,%b2,%i3,0}}]; tex.2d.{tex} {{%i1,%i1}}];"
+        ),
+        &format!("tex.a1d.{tex} {{0,%f1}}]; tex.a1d.{tex} {{%b1,0}}]; tex.a2d.{tex} {{%i1,%f1,%f2,0.0}}];"),
+        &format!("tex.grad.2d.{tex} {{%f1,%f2}}], {{0,%b1}}, {{0.0,%f1}}; tex.2d.{tex} {{0.0,0.0}}];"),
+        "tex.1d.v4.f32.s32 {%f1,%f2,%f3,%f1}, [%l1, {0}]; tex.2d.v4.f32.s32 {%f1,%f2,%f3,%f1}, [%l1, {%f1,%b1}];",
+        "suld.b.3d.b32.trap {%b1}, [%l1, {%b1,%b2,%b3,0.0}]; suld.b.2d.b32.trap {%b1}, [%l1, {%b1,%f1}];",
+    ];
+    for body in taken {
+        let taken = load(&module("", &format!("{{ {vectors} {body} }}")));
+        assert!(taken.is_ok(), "{body}: {taken:?}");
+    }
+    let independent = module(".global .samplerref m;", "").replace("sm_90a", "sm_90a, texmode_independent");
+    load(&independent).unwrap();
 }
 
 /// Each modifier of a group, beside those of the groups that it excludes.
@@ -415,6 +507,8 @@ fn so_have_the_limits_and_the_declarations_of_a_module() {
         (".shared .u32 first = 1;", "`first` in .shared cannot have an initial value"),
         (".global .u32 open[];", "`open` has no length"),
         (".entry large(.param .b8 a[32765]) { ret; }", "32765 bytes of parameters, and 32764 are possible"),
+        (".global .samplerref m;", "the sampler `m` goes with `.target texmode_independent` only"),
+        (".entry m(.param .samplerref m) { ret; }", "the sampler `m` goes with"),
         (".entry twice(.param .u32 a, .param .u32 a) { ret; }", "duplicate definition of `a`"),
         (".entry none() .reqntid 0 { ret; }", "blocks of no threads"),
     ] {

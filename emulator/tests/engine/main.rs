@@ -32,6 +32,7 @@ mod matrix;
 mod memory;
 mod partial;
 mod payloads;
+mod placement;
 mod print;
 mod profile;
 mod rows_and_lanes;

@@ -56,10 +56,14 @@ pub(super) struct Link<'a> {
     /// Shared variables of module scope that are used, by their declarations: placed in this order.
     used: BTreeMap<usize, (&'a str, &'a SharedVariable)>,
     owned: Vec<Owned>,
+    /// What the names mean that the scanned block sees: shared variables, by their indices in `owned`, or others.
+    visible: HashMap<&'a str, Option<usize>>,
     /// The first address after the static variables.
     end: u32,
     /// Largest alignment of a dynamic array.
     dynamic_align: u32,
+    /// The address of the dynamic arrays.
+    dynamic_start: u32,
     /// Whether there is a dynamic array.
     pub(super) dynamic: bool,
     /// Bytes of the largest parameter of a call.
@@ -83,6 +87,7 @@ pub(super) fn link(image: &Image, entry: usize) -> (Link<'_>, Vec<Reached<'_>>) 
             link.functions.insert(index, reached.len());
             if let Ok(statements) = &found.body {
                 let before = link.owned.len();
+                link.visible.clear();
                 link.scan(image, statements, &mut queue, &mut indirect);
                 let home = image.functions.get(index).map_or(0, |function| function.declaration);
                 link.owned.iter_mut().skip(before).for_each(|owned| owned.home = home);
@@ -97,7 +102,6 @@ pub(super) fn link(image: &Image, entry: usize) -> (Link<'_>, Vec<Reached<'_>>) 
         queue.extend(functions.filter(|(_, f)| f.kind == FunctionKind::Function).map(|(index, _)| index));
     }
     link.place_all(image, entry);
-    link.round_up(image);
     reached.iter_mut().for_each(|reached| reached.give_length(link.largest_param));
     (link, reached)
 }
@@ -118,16 +122,20 @@ impl<'a> Link<'a> {
         queue: &mut Vec<usize>,
         indirect: &mut bool,
     ) {
-        for (at, statement) in statements.iter().enumerate() {
-            let rest = statements.get(at..).unwrap_or_default();
+        let mut hidden = Vec::new();
+        for statement in statements {
             match statement {
                 Statement::Block(inner) => self.scan(image, inner, queue, indirect),
                 Statement::Variable(variable) if variable.space == Space::Shared => {
-                    let is_used = names_it(rest, variable.name);
-                    self.owned.push(Owned { variable: SharedVariable::of(variable), home: 0, is_used });
+                    hidden.push((variable.name, self.visible.insert(variable.name, Some(self.owned.len()))));
+                    let variable = SharedVariable::of(variable);
+                    self.owned.push(Owned { variable, home: 0, is_used: false });
                 }
-                Statement::Variable(variable) if variable.space == Space::Param => {
-                    self.largest_param = self.largest_param.max(variable.size());
+                Statement::Variable(variable) => {
+                    hidden.push((variable.name, self.visible.insert(variable.name, None)));
+                    if variable.space == Space::Param {
+                        self.largest_param = self.largest_param.max(variable.size());
+                    }
                 }
                 Statement::Instruction(instruction) => {
                     if instruction.name.starts_with("call") {
@@ -137,6 +145,12 @@ impl<'a> Link<'a> {
                 }
                 _ => {}
             }
+        }
+        for (name, outer) in hidden.into_iter().rev() {
+            match outer {
+                Some(outer) => self.visible.insert(name, outer),
+                None => self.visible.remove(name),
+            };
         }
     }
 
@@ -161,13 +175,18 @@ impl<'a> Link<'a> {
     }
 
     fn note_used(&mut self, image: &'a Image, name: &str) {
-        if let Some((name, variable)) = image.shared.get_key_value(name) {
+        if let Some(own) = self.visible.get(name) {
+            if let Some(owned) = own.and_then(|index| self.owned.get_mut(index)) {
+                owned.is_used = true;
+            }
+        } else if let Some((name, variable)) = image.shared.get_key_value(name) {
             self.used.insert(variable.declaration, (name, variable));
         }
     }
 
-    /// Places the shared variables in the order of ptxas: those of the kernel, then of those of the module that are used, then those of other
-    /// functions, and at last those of functions that are not used, each in the order of the text.
+    /// Places the shared variables in the order of ptxas: those of the kernel, then those of the module that are used, then those of other
+    /// functions, then the dynamic arrays, and at last those of functions that are not used, each in the order of the text. As
+    /// nothing names the last, the dynamic arrays may share their place.
     fn place_all(&mut self, image: &Image, entry: usize) {
         let kernel = image.functions.get(entry).map_or(0, |function| function.declaration);
         let mut owned = std::mem::take(&mut self.owned);
@@ -179,7 +198,10 @@ impl<'a> Link<'a> {
             let address = self.place(variable);
             self.shared.insert(name, address);
         }
-        others.iter().chain(&unused).for_each(|owned| self.place_owned(&owned.variable));
+        others.iter().for_each(|owned| self.place_owned(&owned.variable));
+        self.dynamic_start = self.rounded_up(image);
+        unused.iter().for_each(|owned| self.place_owned(&owned.variable));
+        self.end = self.rounded_up(image);
     }
 
     fn place_owned(&mut self, variable: &SharedVariable) {
@@ -204,13 +226,14 @@ impl<'a> Link<'a> {
         start
     }
 
-    /// Like ptxas: if a module has dynamic arrays, all its kernels with static variables are padded to the alignment.
-    fn round_up(&mut self, image: &Image) {
+    /// The end so far. Like ptxas: if a module has dynamic arrays, all its kernels with static variables are padded to the alignment.
+    fn rounded_up(&self, image: &Image) -> u32 {
         let aligns = image.shared.values().filter(|variable| variable.dynamic).map(|variable| variable.align);
-        if let Some(largest) = aligns.max()
-            && self.end != SHARED_START
-        {
-            self.end = self.end.next_multiple_of(largest.max(DYNAMIC_ALIGN));
+        match aligns.max() {
+            Some(largest) if self.end != SHARED_START => {
+                self.end.next_multiple_of(largest.max(DYNAMIC_ALIGN))
+            }
+            _ => self.end,
         }
     }
 
@@ -225,7 +248,7 @@ impl<'a> Link<'a> {
     }
 
     fn after_all(&self, address: u32) -> u32 {
-        if address == 0 { self.dynamic_start() } else { address }
+        if address == 0 { self.dynamic_start.next_multiple_of(self.dynamic_align) } else { address }
     }
 
     /// Bytes of static shared memory.
@@ -238,33 +261,9 @@ impl<'a> Link<'a> {
         self.error.is_none().then(|| u64::from(self.static_shared()))
     }
 
-    /// The start of dynamic shared memory.
-    pub(super) fn dynamic_start(&self) -> u32 {
+    /// The end of static shared memory: what a launch adds is behind it.
+    pub(super) fn static_end(&self) -> u32 {
         self.end.next_multiple_of(self.dynamic_align)
-    }
-}
-
-/// Whether an operand has that name.
-fn names_it(statements: &[Statement<'_>], name: &str) -> bool {
-    statements.iter().any(|statement| match statement {
-        Statement::Block(inner) => names_it(inner, name),
-        Statement::Instruction(instruction) => {
-            instruction.operands.iter().any(|operand| is_named(operand, name))
-        }
-        _ => false,
-    })
-}
-
-fn is_named(operand: &Operand<'_>, wanted: &str) -> bool {
-    match operand {
-        Operand::Name(name) | Operand::Offset(name, _) | Operand::Indexed(name, _) => *name == wanted,
-        Operand::IndexedBy { array, .. } => *array == wanted,
-        Operand::Address { base, .. } => is_named(base, wanted),
-        Operand::AddressList(list) | Operand::Vector(list) | Operand::List(list) => {
-            list.iter().any(|operand| is_named(operand, wanted))
-        }
-        Operand::Pair(first, second) => is_named(first, wanted) || is_named(second, wanted),
-        _ => false,
     }
 }
 

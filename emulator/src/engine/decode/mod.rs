@@ -75,7 +75,7 @@ pub(super) fn kernel(image: &Image, index: usize, looks: Looks, table: Table) ->
         launches: codes.iter().any(|code| code.calls(&DeviceRuntime::ALL.map(Extern::Runtime))),
         registers: codes.iter().map(|code| code.rows).max().unwrap_or(0).clamp(8, 255),
         const_bytes: constants.clone().map(|global| global.bytes).sum(),
-        dynamic_start: link.dynamic_start(),
+        static_end: link.static_end(),
         shared_start: if codes.iter().any(|code| code.reserved) { RESERVED_SCRATCH } else { SHARED_START },
         dynamic: link.dynamic,
         sites: count,

@@ -94,11 +94,11 @@ fn mov_vector(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refu
 /// `mov.b128 d, a`, of which one may be the parts of 64 or 32 bits of a register: all are read before the first is written.
 fn mov_quad(builder: &mut Builder<'_, '_>, _: &Form<'_>) -> Result<(), Refusal> {
     builder.expect_operands(2)?;
-    let from = match builder.operand(1)? {
-        // The upper half of a number is zero.
-        number @ Text::Literal(Literal::Int(_)) => vec![number.clone(), Text::Literal(Literal::Int(0))],
-        text => builder.elements(text)?,
-    };
+    let mut from = builder.elements(builder.operand(1)?)?;
+    if from.len() == 1 {
+        // The upper half of a number or an address is zero.
+        from.push(Text::Literal(Literal::Int(0)));
+    }
     let mut halves = Vec::with_capacity(2);
     for half in from.chunks(from.len().div_ceil(2)) {
         let own = builder.temporary(Class::Wide)?;

@@ -4,6 +4,7 @@ use cuda_ptx::{Function, FunctionKind, Literal, Operand, Space, Type, Variable};
 
 use super::names::{NameKind, Names};
 use super::operands::{self, register};
+use super::vectors::counted;
 
 /// A parameter or a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,11 +66,11 @@ impl Signature {
         }
         let (params, found) = (self.params.len(), call.arguments.len());
         if params != found {
-            return Err(format!("`{callee}` takes {params} parameters, {found} found"));
+            return Err(format!("`{callee}` takes {}, {found} found", counted(params, "parameter")));
         }
         let (returns, found) = (self.returns.len(), call.results.len());
         if returns != found {
-            return Err(format!("`{callee}` returns {returns} results, {found} found"));
+            return Err(format!("`{callee}` returns {}, {found} found", counted(returns, "result")));
         }
         let arguments = self.params.iter().zip(call.arguments).enumerate();
         for (at, (formal, operand)) in arguments {

@@ -4,6 +4,8 @@ use std::ops::RangeInclusive;
 
 use cuda_ptx::{Literal, Operand};
 
+use super::vectors::counted;
+
 /// Numbers of barriers.
 const BARRIERS: RangeInclusive<i64> = 0..=15;
 /// Registers of a thread that `setmaxnreg` may ask for.
@@ -114,7 +116,7 @@ fn number(operand: Option<&Operand<'_>>) -> Result<i64, String> {
 fn no_more(operands: &[Operand<'_>], count: usize) -> Result<(), String> {
     match operands.len() {
         found if found <= count => Ok(()),
-        found => Err(format!("{count} operands expected, {found} found")),
+        found => Err(format!("{} expected, {found} found", counted(count, "operand"))),
     }
 }
 

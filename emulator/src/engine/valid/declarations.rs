@@ -1,6 +1,9 @@
 //! Whether variables, parameters and the heads of functions are what ptxas takes.
 
-use cuda_ptx::{Function, FunctionKind, Linkage, Space, Type, Variable};
+use cuda_ptx::{Function, FunctionKind, Linkage, Module, Space, Type, Variable};
+
+use super::super::image::LoadFailure;
+use super::invalid;
 
 /// Most bytes of a vector.
 const LARGEST_VECTOR: usize = 16;
@@ -71,6 +74,24 @@ fn element(variable: &Variable<'_>) -> Result<(), String> {
         return Err(format!("the parameter `{name}` can be neither a vector nor packed"));
     }
     Ok(())
+}
+
+/// Refuses samplers apart from their textures where the module does not ask for them.
+pub(super) fn samplers(module: &Module<'_>) -> Result<(), LoadFailure> {
+    if module.targets.contains(&"texmode_independent") {
+        return Ok(());
+    }
+    let kernels = module.functions.iter().filter(|function| function.kind == FunctionKind::Entry);
+    let of_kernels = kernels.flat_map(|kernel| kernel.params.iter().map(|param| (kernel.line, param)));
+    let of_module = module.variables.iter().map(|variable| (variable.line, variable));
+    match of_module.chain(of_kernels).find(|(_, variable)| variable.ty == Type::Samplerref) {
+        Some((line, variable)) => {
+            let message =
+                format!("the sampler `{}` goes with `.target texmode_independent` only", variable.name);
+            Err(invalid(line, message))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Parameters of functions and of calls are aligned to as much at most.

@@ -8,9 +8,12 @@ use rustc_hash::FxHashMap;
 use super::super::table::{self, Form};
 use super::constants;
 use super::forms::{Role, Row, Slot, Typed, rows};
-use super::moves::mov;
+use super::moves::{mov, of_unknown_space};
 use super::names::{NameKind, Names};
-use super::operands::{address, declared, dest, elements_of_arrays, predicate, selected, source};
+use super::operands::{
+    address, declared, dest, elements_of_arrays, is_bits, is_integer, predicate, selected, source,
+};
+use super::vectors::counted;
 use super::{matrices, modifiers, textures};
 
 /// The forms of the names that were met: a name is looked for once.
@@ -125,8 +128,10 @@ fn moved<'a>(parts: impl Iterator<Item = &'a str>) -> Known<'a> {
     };
     match Type::from_name(ty) {
         Some(ty)
-            if ty.size() > 1 && !ty.is_opaque() && !matches!(ty, Type::F16x2 | Type::U16x2 | Type::S16x2)
-                || ty == Type::Pred =>
+            if ty == Type::Pred
+                || ty.size() > 1
+                    && (is_bits(ty) || is_integer(ty) || matches!(ty, Type::F32 | Type::F64))
+                    && !matches!(ty, Type::U16x2 | Type::S16x2) =>
         {
             Known::Move(ty, elements)
         }
@@ -160,6 +165,7 @@ impl<'a> Forms<'a> {
         match mnemonic {
             "call" => return calls(instruction).map_err(wrong),
             "bra" => branch(instruction, names).map_err(wrong)?,
+            "isspacep" => of_unknown_space(&instruction.operands, names).map_err(wrong)?,
             "brx" => indexed_branch(instruction, names, lists).map_err(wrong)?,
             _ => {}
         }
@@ -188,7 +194,7 @@ impl<'a> Forms<'a> {
 
 /// Whether a message is about the number of operands.
 fn is_count(message: &str) -> bool {
-    message.contains("operands expected")
+    message.contains("operands expected") || message.contains("operand expected")
 }
 
 /// Whether the operands are those of a row.
@@ -203,8 +209,8 @@ fn matches(
     let slots = || row.slots.iter().filter(|slot| slot.role != Role::Policy || hinted);
     let (least, most) = (slots().filter(|slot| !slot.optional).count(), slots().count());
     if operands.len() < least || operands.len() > most {
-        let count = if least == most { least.to_string() } else { format!("{least} to {most}") };
-        return Err(format!("{count} operands expected, {} found", operands.len()));
+        let least = if least == most { String::new() } else { format!("{least} to ") };
+        return Err(format!("{least}{} expected, {} found", counted(most, "operand"), operands.len()));
     }
     for (index, (slot, operand)) in slots().zip(operands).enumerate() {
         one(*slot, form, operand, names, name)

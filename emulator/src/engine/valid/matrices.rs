@@ -4,7 +4,8 @@ use cuda_ptx::{Literal, Operand, Type};
 
 use super::forms::Role;
 use super::names::{NameKind, Names};
-use super::operands::{is_bits, is_float, is_integer, predicate, register, source};
+use super::operands::{is_float, is_integer, predicate, register, source};
+use super::vectors::{Elements, counted};
 
 /// Types of elements, and their bits.
 const ELEMENTS: &[(&str, usize)] = &[
@@ -32,6 +33,20 @@ enum Takes {
     Integers,
     /// Of this size.
     Bytes(usize),
+}
+
+impl Takes {
+    /// Whether these elements go together with it, apart from their size.
+    fn these(self, elements: Elements) -> bool {
+        match (self, elements) {
+            (_, Elements::Bits) | (Takes::Bytes(8), _) => true,
+            (Takes::Itself(ty), Elements::Registers(found)) => ty == found,
+            (Takes::Integers, Elements::Registers(found)) => is_integer(found),
+            (Takes::Bytes(_), Elements::Registers(_)) | (Takes::Integers, Elements::Integers) => true,
+            (Takes::Itself(ty), Elements::Singles) => ty == Type::F32,
+            _ => false,
+        }
+    }
 }
 
 /// A vector: how many registers, and of what kind.
@@ -90,7 +105,7 @@ pub(super) fn check(name: &str, operands: &[Operand<'_>], names: &Names<'_>) -> 
 fn expect(operands: &[Operand<'_>], count: usize) -> Result<(), String> {
     match operands.len() {
         found if found == count => Ok(()),
-        found => Err(format!("{count} operands expected, {found} found")),
+        found => Err(format!("{} expected, {found} found", counted(count, "operand"))),
     }
 }
 
@@ -135,7 +150,7 @@ fn takes(ty: &str, of_wmma: bool) -> Takes {
         "f32" => Takes::Itself(Type::F32),
         "f16" => Takes::Itself(Type::F16x2),
         "s32" => Takes::Integers,
-        "bf16" | "tf32" if !of_wmma => Takes::Bits,
+        "bf16" | "tf32" => Takes::Bits,
         "s8" | "u8" if of_wmma => Takes::Integers,
         _ => Takes::Bytes(4),
     }
@@ -285,36 +300,30 @@ fn constant(at: usize, operand: &Operand<'_>, possible: &[i64]) -> Result<(), St
 /// A vector of registers: as many as are wanted, of types that go together.
 fn vector(names: &Names<'_>, at: usize, operand: &Operand<'_>, wanted: Wanted) -> Result<(), String> {
     let (at, count) = (at + 1, wanted.count);
+    let expected = || format!("operand {at}: a vector of {} is expected", counted(count, "register"));
     let list = match operand {
         Operand::Vector(list) => list.as_slice(),
         Operand::Name(name) => match names.find(name) {
             Some(NameKind::Register { elements, .. }) if *elements > 1 && *elements as usize == count => {
                 return Ok(());
             }
-            _ => return Err(format!("operand {at}: a vector of {count} registers is expected")),
+            _ => return Err(expected()),
         },
-        _ => return Err(format!("operand {at}: a vector of {count} registers is expected")),
+        _ => return Err(expected()),
     };
     if list.len() != count {
-        return Err(format!("operand {at}: {count} registers expected, {} found", list.len()));
+        return Err(format!("operand {at}: {} expected, {} found", counted(count, "register"), list.len()));
     }
     let types: Vec<Type> = list.iter().filter_map(|part| register(names, part)).collect();
     let size = if let Takes::Bytes(bytes) = wanted.takes { bytes } else { 4 };
     if types.iter().any(|ty| ty.size() != size || *ty == Type::Pred) {
         return Err(format!("operand {at}: registers of {} bits are expected", 8 * size));
     }
-    // Bits go with everything, and make bits of it.
-    let others: Vec<Type> = types.iter().copied().filter(|ty| !is_bits(*ty)).collect();
-    let Some(first) = others.first() else { return Ok(()) };
-    if others.iter().any(|other| other != first && !(is_integer(*other) && is_integer(*first))) {
-        return Err(format!("operand {at}: registers of different types"));
+    let elements = Elements::of(names, list).map_err(|message| format!("operand {at}: {message}"))?;
+    match elements {
+        Some(found) if !wanted.takes.these(found) => {
+            Err(format!("operand {at}: {} are not expected", found.describe()))
+        }
+        _ => Ok(()),
     }
-    let fits = others.len() < types.len()
-        || match wanted.takes {
-            Takes::Itself(ty) => *first == ty,
-            Takes::Bits => false,
-            Takes::Integers => is_integer(*first),
-            Takes::Bytes(_) => true,
-        };
-    if fits { Ok(()) } else { Err(format!("operand {at}: registers of type {first} are not expected")) }
 }

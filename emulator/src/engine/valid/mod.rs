@@ -19,6 +19,7 @@ mod operands;
 mod order;
 mod since;
 mod textures;
+mod vectors;
 
 use std::collections::HashMap;
 
@@ -92,6 +93,7 @@ impl<'a> Check<'a> {
             let thing = NameKind::of(variable, Owner::Scope);
             check.pending.push((place(variable.name), variable.name, thing));
         }
+        declarations::samplers(module)?;
         heads(module, check.linked)?;
         if check.linked {
             check.declare_before(usize::MAX);

@@ -1,6 +1,6 @@
 //! `mov`, whose operands are of many kinds.
 
-use cuda_ptx::{Operand, Space, Type};
+use cuda_ptx::{Literal, Operand, Space, Type};
 
 use super::forms::Role;
 use super::names::{NameKind, Names};
@@ -41,75 +41,115 @@ pub(super) fn mov(operands: &[Operand<'_>], names: &Names<'_>, ty: Type, vector:
         predicate(names, to, Role::PredicateDest)?;
         return predicate(names, from, Role::Predicate);
     }
-    match (parts(to), parts(from)) {
-        (Some(list), _) => {
-            if list.iter().all(|part| *part == Operand::Name("_")) {
-                return Err("a register is expected among the parts".to_owned());
+    match (parts(to, names), parts(from, names)) {
+        (Some(_), Some(_)) => Err("both sides are vectors".to_owned()),
+        (Some(list), None) => {
+            if let Parts::Listed(list) = list {
+                if list.iter().all(|part| *part == Operand::Name("_")) {
+                    return Err("a register is expected among the parts".to_owned());
+                }
+                if list.iter().any(|part| matches!(part, Operand::Literal(_))) {
+                    return Err("a number cannot be written to".to_owned());
+                }
             }
-            if list.iter().any(|part| matches!(part, Operand::Literal(_))) {
-                return Err("a number cannot be written to".to_owned());
-            }
-            packed(list, names, ty)?;
-            source(names, from, ty, false, true)
+            packed(&list, names, ty)?;
+            value(from, names, ty)
         }
         (None, Some(list)) => {
-            packed(list, names, ty)?;
+            packed(&list, names, ty)?;
             dest(names, to, ty, false)
         }
         (None, None) => {
             dest(names, to, ty, false)?;
-            if let Operand::Name(name) = from
-                && names.find(name).is_none()
-                && !special_fits(name, ty)
-            {
-                return Err(format!("the special register `{name}` is not {ty}"));
-            }
-            match from {
-                Operand::Name(name) if addressable(names, name) => named(names, name, ty, true),
-                Operand::Indexed(name, _) => named(names, name, ty, true),
-                Operand::IndexedBy { .. } if !is_float(ty) => Ok(()),
-                _ => source(names, from, ty, false, true),
-            }
+            value(from, names, ty)
         }
     }
 }
 
-/// The address of what has that name; `whole` without a number added.
-fn named(names: &Names<'_>, name: &str, ty: Type, whole: bool) -> Result<(), String> {
-    match names.find(name) {
-        Some(NameKind::Function) if !whole => {
-            Err(format!("nothing is added to the address of the function `{name}`"))
+/// What is copied as a whole: also a special register, and the address of what has a name.
+fn value(from: &Operand<'_>, names: &Names<'_>, ty: Type) -> Result<(), String> {
+    match from {
+        Operand::Name(name) if names.find(name).is_none() && !special_fits(name, ty) => {
+            Err(format!("the special register `{name}` is not {ty}"))
         }
+        Operand::Name(name) if addressable(names, name) => named(names, name, ty),
+        Operand::Indexed(name, _) | Operand::IndexedBy { array: name, .. } => named(names, name, ty),
+        _ => source(names, from, ty, false, true),
+    }
+}
+
+/// The address of what has that name, or of an element of it.
+fn named(names: &Names<'_>, name: &str, ty: Type) -> Result<(), String> {
+    match names.find(name) {
         Some(NameKind::Function) => Ok(()),
         _ if is_float(ty) => Err(format!("the address of `{name}` is not {ty}")),
-        // ptxas asks for the whole address, but not of an element and not behind a sum.
-        Some(NameKind::Variable { space: Space::Global, .. }) if whole && ty.size() == 4 => {
+        // ptxas does not ask for it behind a sum.
+        Some(NameKind::Variable { space: Space::Global, .. }) if ty.size() == 4 => {
             Err(format!("the address of `{name}` in .global has 64 bits"))
         }
         _ => Ok(()),
     }
 }
 
-/// The parts of `{a, b}`; not of `{a}`, which is `a`.
-fn parts<'o, 'a>(operand: &'o Operand<'a>) -> Option<&'o [Operand<'a>]> {
+/// `isspacep`: the address is a number, that of a name with a number added, or in a register of any integers.
+pub(super) fn of_unknown_space(operands: &[Operand<'_>], names: &Names<'_>) -> Result<(), String> {
+    let Some(address) = operands.get(1) else { return Ok(()) };
+    let is_address = match address {
+        Operand::Literal(Literal::Int(_)) | Operand::Name("WARP_SZ") => true,
+        Operand::Offset(name, _) => match register(names, &Operand::Name(name)) {
+            Some(ty) => is_wide_enough(ty),
+            None => !matches!(names.find(name), Some(NameKind::Function)),
+        },
+        operand => register(names, operand).is_some_and(is_wide_enough),
+    };
+    if is_address { Ok(()) } else { Err("operand 2: a register of 32 or 64 bits is expected".to_owned()) }
+}
+
+fn is_wide_enough(ty: Type) -> bool {
+    matches!(ty.size(), 4 | 8) && !is_float(ty)
+}
+
+/// The parts of a register.
+enum Parts<'o, 'a> {
+    Listed(&'o [Operand<'a>]),
+    /// A register that is a vector: the type of its elements, and how many they are.
+    Vector(Type, usize),
+}
+
+/// The parts of `{a, b}`, or of a vector; not of `{a}`, which is `a`.
+fn parts<'o, 'a>(operand: &'o Operand<'a>, names: &Names<'_>) -> Option<Parts<'o, 'a>> {
     match operand {
-        Operand::Vector(list) if list.len() > 1 => Some(list),
+        Operand::Vector(list) if list.len() > 1 => Some(Parts::Listed(list)),
+        Operand::Name(name) => match names.find(name)? {
+            NameKind::Register { ty, elements } if *elements > 1 => {
+                Some(Parts::Vector(*ty, *elements as usize))
+            }
+            _ => None,
+        },
         _ => None,
     }
 }
 
 /// Whether the parts of a register of type `ty` are as wide as it together.
-fn packed(list: &[Operand<'_>], names: &Names<'_>, ty: Type) -> Result<(), String> {
-    let bits = matches!(ty, Type::B16 | Type::B32 | Type::B64 | Type::B128);
-    let size = ty.size() / list.len().max(1);
+fn packed(parts: &Parts<'_, '_>, names: &Names<'_>, ty: Type) -> Result<(), String> {
+    let count = match parts {
+        Parts::Listed(list) => list.len(),
+        Parts::Vector(_, elements) => *elements,
+    };
+    let size = ty.size() / count.max(1);
+    let is_part = |part: Type| part != Type::Pred && part.size() == size;
     let fits = |operand: &Operand<'_>| match register(names, operand) {
-        Some(part) => part != Type::Pred && part.size() == size,
+        Some(part) => is_part(part),
         None => matches!(operand, Operand::Literal(_) | Operand::Name("_")),
     };
-    if bits && list.iter().all(fits) {
+    let all = match parts {
+        Parts::Listed(list) => list.iter().all(fits),
+        Parts::Vector(part, _) => is_part(*part),
+    };
+    if all && matches!(ty, Type::B16 | Type::B32 | Type::B64 | Type::B128) {
         return Ok(());
     }
-    Err(format!("a vector of {} registers is not as wide as {ty}", list.len()))
+    Err(format!("a vector of {count} registers is not as wide as {ty}"))
 }
 
 /// Whether `mov` takes the address of what has that name.

@@ -4,7 +4,8 @@ use cuda_ptx::{Operand, Type};
 
 use super::forms::Role;
 use super::names::{NameKind, Names};
-use super::operands::{dest, is_float, predicate, register};
+use super::operands::{dest, is_float, is_integer, predicate, register};
+use super::vectors::{Elements, counted};
 
 /// Checks the operands of `tex`, `tld4`, `suld`, `sust` and `sured` whose name has a form.
 pub(super) fn check(name: &str, operands: &[Operand<'_>], names: &Names<'_>) -> Result<(), String> {
@@ -14,10 +15,14 @@ pub(super) fn check(name: &str, operands: &[Operand<'_>], names: &Names<'_>) -> 
     let place = usize::from(is_texture || mnemonic == "suld");
     let geometry = parts.iter().find_map(|part| Some((*part, coordinates(part)?)));
     if let (Some(operand), Some((geometry, least))) = (operands.get(place), geometry) {
-        object(operand, geometry, least, is_texture, names)
+        let by = match is_texture {
+            true => parts.iter().rev().find_map(|part| Type::from_name(part)),
+            false => None,
+        };
+        object(operand, geometry, least, by, names)
             .map_err(|message| format!("operand {}: {message}", place + 1))?;
         if is_texture {
-            gradients(&parts, operands, geometry)?;
+            gradients(&parts, operands, geometry, names)?;
             offsets(&parts, operands, geometry)?;
         }
     }
@@ -53,18 +58,19 @@ fn dimensions(geometry: &str) -> Option<usize> {
 fn long_enough(list: &[Operand<'_>], least: usize) -> Result<(), String> {
     match list.len() {
         found @ (1 | 2 | 4 | 8) if found >= least => Ok(()),
-        found => Err(format!("{found} elements found where {least} are expected")),
+        found => Err(format!("{} found, and {least} expected", counted(found, "element"))),
     }
 }
 
-/// `[object, {sampler,} coordinates]`
+/// `[object, {sampler,} coordinates]`, the latter `by` a type, or of texels where there is none.
 fn object(
     operand: &Operand<'_>,
     geometry: &str,
     least: usize,
-    is_texture: bool,
+    by: Option<Type>,
     names: &Names<'_>,
 ) -> Result<(), String> {
+    let is_texture = by.is_some();
     let (objects, place) = match operand {
         Operand::AddressList(list) => match list.as_slice() {
             [objects @ .., place] if objects.len() == 1 || is_texture && objects.len() == 2 => {
@@ -86,7 +92,7 @@ fn object(
     long_enough(list, least)?;
     let is_layered = geometry.starts_with('a');
     for (at, element) in list.iter().enumerate() {
-        let whole = at == 0 && is_layered || !is_texture;
+        let whole = at == 0 && is_layered;
         match register(names, element) {
             Some(ty) if ty.size() != 4 || ty == Type::Pred || whole && is_float(ty) => {
                 return Err(format!("a coordinate is {ty}"));
@@ -94,11 +100,35 @@ fn object(
             _ => {}
         }
     }
-    Ok(())
+    // In front of the coordinates in a layer stands its number; ptxas looks at the others less closely.
+    let own = list.get(usize::from(is_layered)..).unwrap_or_default();
+    match Elements::of(names, own)? {
+        Some(elements) if !is_layered && !are_coordinates(elements, by) => match elements {
+            Elements::Registers(ty) => Err(format!("a coordinate is {ty}")),
+            elements => Err(format!("{} are no coordinates here", elements.describe())),
+        },
+        _ => Ok(()),
+    }
+}
+
+/// Whether these can be coordinates `by` that type.
+fn are_coordinates(elements: Elements, by: Option<Type>) -> bool {
+    let by_floats = by == Some(Type::F32);
+    match elements {
+        Elements::Bits => true,
+        Elements::Registers(ty) => is_integer(ty) || by_floats && ty == Type::F32,
+        Elements::Integers => !by_floats,
+        Elements::Singles | Elements::Doubles => by_floats,
+    }
 }
 
 /// `tex.grad` has two vectors behind the coordinates.
-fn gradients(parts: &[&str], operands: &[Operand<'_>], geometry: &str) -> Result<(), String> {
+fn gradients(
+    parts: &[&str],
+    operands: &[Operand<'_>],
+    geometry: &str,
+    names: &Names<'_>,
+) -> Result<(), String> {
     if !parts.contains(&"grad") {
         return Ok(());
     }
@@ -106,7 +136,17 @@ fn gradients(parts: &[&str], operands: &[Operand<'_>], geometry: &str) -> Result
         match operands.get(at) {
             Some(Operand::Vector(list)) => {
                 let least = dimensions(geometry).unwrap_or(1);
-                long_enough(list, least).map_err(|message| format!("operand {}: {message}", at + 1))?;
+                long_enough(list, least)
+                    .and_then(|()| match Elements::of(names, list)? {
+                        Some(Elements::Integers) => {
+                            Err("a gradient is a number without a fraction".to_owned())
+                        }
+                        Some(Elements::Registers(ty)) if ty != Type::F32 => {
+                            Err(format!("a gradient is {ty}"))
+                        }
+                        _ => Ok(()),
+                    })
+                    .map_err(|message| format!("operand {}: {message}", at + 1))?;
             }
             _ => return Err(format!("operand {}: a vector is expected", at + 1)),
         }
@@ -184,7 +224,7 @@ fn elements(
 ) -> Result<(), String> {
     match (operand, count) {
         (Operand::Vector(list), Some(count)) if list.len() != count => {
-            Err(format!("{place}: {count} elements expected, {} found", list.len()))
+            Err(format!("{place}: {} expected, {} found", counted(count, "element"), list.len()))
         }
         (Operand::Vector(list), _) => {
             long_enough(list, 1).map_err(|message| format!("{place}: {message}"))?;
@@ -192,7 +232,7 @@ fn elements(
         }
         (Operand::Name(name), Some(count)) => match names.find(name) {
             Some(NameKind::Register { elements, .. }) if *elements as usize == count => Ok(()),
-            _ => Err(format!("{place}: a vector of {count} elements is expected")),
+            _ => Err(format!("{place}: a vector of {} is expected", counted(count, "element"))),
         },
         _ => Ok(()),
     }

@@ -204,8 +204,7 @@ pub(super) fn ex2(operands: &Row) -> Results {
     }
     let mut results = fractions::<64, 17>(&EX2.0, &numbers, &distances);
     for lane in 0..32 {
-        let number = ((whole[lane] as u32) << FRACTION).wrapping_add(results[lane]);
-        results[lane] = if whole[lane] > 0 { number } else { 0 };
+        results[lane] = ((whole[lane] as u32) << FRACTION).wrapping_add(results[lane]);
     }
     (results, others)
 }

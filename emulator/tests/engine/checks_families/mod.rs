@@ -47,7 +47,7 @@ const fn twin(name: &'static str, shape: (u32, u32, u32), told: Told, text: &'st
 /// What the kernels begin with: addresses of shared memory (`%r59`: `s`, `%r54`: the thread's word there) and of two mbarriers (`%r60` and
 /// `%r61`), the own rank in the cluster and that of the neighbour (`%r58`, `%r57`), and the thread's word in global memory (`%rd63`). `%p31`
 /// holds in thread 0. `next` is named, because what no kernel uses lies behind what is used.
-const START: &str = "mov.u32 %r59, next; mov.u32 %r59, s; mov.u32 %r60, bar; mov.u32 %r61, room; setp.eq.u32 %p31, %t, 0; mov.u32 %r58, %cluster_ctarank; \
+const START: &str = "mov.u32 %r62, next; mov.u32 %r59, s; mov.u32 %r60, bar; mov.u32 %r61, room; setp.eq.u32 %p31, %t, 0; mov.u32 %r58, %cluster_ctarank; \
     xor.b32 %r57, %r58, 1; mov.u32 %r56, %ctaid.x; mov.u32 %r55, %ntid.x; mad.lo.u32 %r55, %r56, %r55, %t; mul.wide.u32 %rd63, %r55, 4; \
     add.u64 %rd63, %rd63, %out; mad.lo.u32 %r54, %t, 4, %r59;";
 

@@ -6,6 +6,16 @@ use crate::change::HALF;
 use crate::program::Program;
 use cuda_launch::memory::{MemoryPool, PoolOptions};
 use cuda_launch::{CudaStream, DeviceBuffer, Error};
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+/// Pools that were made current, by their number: they stay.
+static LASTING: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
+
+/// How many pools stay.
+pub(crate) fn lasting() -> usize {
+    LASTING.lock().unwrap_or_else(PoisonError::into_inner).len()
+}
 
 impl Program {
     fn pool(&mut self) -> Result<MemoryPool, Error> {
@@ -28,8 +38,10 @@ impl Program {
         match self.random.below(4) {
             0 => pool.trim_to(0),
             1 => pool.set_release_threshold(if self.random.one_in(2) { 0 } else { u64::MAX }),
-            // Until it goes.
-            2 => pool.make_current(),
+            2 => {
+                LASTING.lock().unwrap_or_else(PoisonError::into_inner).insert(pool.raw().addr());
+                pool.make_current()
+            }
             _ => {
                 drop(pool);
                 self.pools.swap_remove(0).close()

@@ -2,6 +2,7 @@
 //!
 //! Everything else is skipped, not checked: the driver does that. Programs that read no more are linked without the parser.
 
+use super::constant::WARP_SIZE;
 use super::cursor::Cursor;
 use crate::error::{Fault, Message, ParseError, ParseErrorKind};
 use crate::image::Arch;
@@ -196,8 +197,7 @@ impl<'a> Cursor<'a> {
         let (mut size, mut array) = (element, false);
         while self.eat(b'[')? {
             array = true;
-            size =
-                size.saturating_mul(if self.at(b']') { 0 } else { self.extent("an array extent")? as usize });
+            size = size.saturating_mul(if self.at(b']') { 0 } else { self.natural()? as usize });
             self.expect(b']', "after the array extent")?;
         }
         Ok(ParameterOutline { name, ty, size, align: align.unwrap_or(element), array })
@@ -215,9 +215,12 @@ impl<'a> Cursor<'a> {
         Ok(dimensions)
     }
 
-    /// A number of 32 bits without sign.
+    /// A number of 32 bits without sign. Not read as other constants are, because that would bring the reading of floats into every program.
     fn natural(&mut self) -> Result<u32, Fault> {
-        let value = number::integer(self.text()).ok().and_then(|(value, _)| u32::try_from(value).ok());
+        let value = match self.text() {
+            WARP_SIZE => Some(32),
+            text => number::integer(text).ok().and_then(|(value, _)| u32::try_from(value).ok()),
+        };
         let value = value.ok_or_else(|| Fault::at(self.token.place(), Message::NotSmall("a number")))?;
         self.advance()?;
         Ok(value)

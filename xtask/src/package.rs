@@ -31,6 +31,7 @@ const SOMEWHERE: &[(&str, &str)] = &[
     ("cuda-emulator", "src/driver/module/device_errors.ptx"),
     ("cuda-emulator", "src/driver/module/device_graphs.ptx"),
     ("cuda-emulator", "src/driver/module/device_launches.ptx"),
+    ("cuda-emulator", "src/driver/module/device_nodes.ptx"),
     ("cuda-emulator", "src/driver/module/device_queries.ptx"),
     ("cuda-emulator", "src/driver/module/device_runtime.ptx"),
     ("cuda-emulator", "src/driver/module/device_waits.ptx"),

@@ -4,6 +4,7 @@
 //!   Bodies are skipped, so that a module of megabytes takes milliseconds; [`Function::statements`] parses one of them
 //!   into labels, declarations, and instructions with their operands. The parser knows no instruction names: a form
 //!   that is newer than this crate parses like any other.
+//! - [`outline`] reads only the signatures of kernels and the names of variables; a program that reads no more is linked without the parser.
 //! - [`Function::parameters`] lists what a launch must pass: name, type, size and C offset of every parameter.
 //! - [`image`] distinguishes PTX, cubins and fatbins and checks them completely before a driver sees them: drivers are
 //!   not given a length and crash on most truncated or damaged files.

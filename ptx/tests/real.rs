@@ -26,7 +26,7 @@ fn outlines_are_those_of_the_whole_module() {
         .const[2] .f64 numbers[2][2] = {{1.5, -2e3}, {0d3ff0000000000000, 0f3f800000}};\n.extern .func f(.param .u64 .ptr .global q);\n\
         .visible .global .attribute(.managed) .align 8 .v2 .f32 pair;\n.shared .b8 own[4];\n.global .samplerref s = { addr_mode_0 = wrap };\n\
         .func (.param .b32 r) g(.param .b32 .ptr .const .align 4 p) { .global .b8 inside; { } ret; }\n.extern .entry later(.param .u32 n);\n\
-        .visible .entry .attribute(.unified(1, 2)) k(.param .u64 .ptr .shared .align 16 p, .param .align 8 .b8 q[2][0x0c], .param .b8 lanes[WARP_SZ], .param .v4 .f32 v,\n\
+        .visible .entry .attribute(.unified(1, 2)) k(.param .u64 .ptr .shared .align 16 p, .param .align 8 .b8 q[2][0x0c], .param .b8 lanes[WARP_SZ], .param .align 4 .u64 low, .param .v4 .f32 v,\n\
             .param .align 32 .u8 w[])\n.maxntid 8, 4\n.minnctapersm 2 .maxnreg 020 .pragma \"nounroll\"; .reqnctapercluster 2 .explicitcluster\n\
         { .const .b8 inside; ret; }\n.weak .entry l() .reqntid 32, 2, 1 .blocksareclusters .maxclusterrank 4 { ret; } .global .b8 end;";
     let fixtures = common::fixtures(".ptx").into_iter().map(|name| common::text(&name));

@@ -177,14 +177,14 @@ impl<'a> Cursor<'a> {
 
     /// `.param .align 8 .b8 name[24]`
     fn parameter(&mut self) -> Result<ParameterOutline<'a>, Fault> {
-        let (mut ty, mut vector, mut align, mut pointer) = (None, 1, None, false);
+        let (mut ty, mut vector, mut align, mut pointer) = (None, 1, 0, false);
         while let Some(directive) = self.directive() {
             self.advance()?;
             match directive {
                 "align" => {
                     let bytes = self.natural()?;
                     // Behind `.ptr` it is that of the memory.
-                    align = if pointer { align } else { Some(bytes as usize) };
+                    align = if pointer { align } else { bytes as usize };
                 }
                 "ptr" => pointer = true,
                 "v2" | "v4" | "v8" => vector = usize::from(directive.as_bytes()[1] - b'0'),
@@ -200,7 +200,8 @@ impl<'a> Cursor<'a> {
             size = size.saturating_mul(if self.at(b']') { 0 } else { self.natural()? as usize });
             self.expect(b']', "after the array extent")?;
         }
-        Ok(ParameterOutline { name, ty, size, align: align.unwrap_or(element), array })
+        // As `Variable::align` has it.
+        Ok(ParameterOutline { name, ty, size, align: element.max(align), array })
     }
 
     /// `x {, y {, z}}`

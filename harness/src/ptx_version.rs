@@ -5,30 +5,10 @@
 
 use crate::functions::Function;
 use crate::read;
+use cuda_driver_sys::newest_ptx;
 use std::ffi::CStr;
 use std::ptr::with_exposed_provenance;
 
-/// The drivers that brought versions of PTX, and the newest version that each reads.
-const VERSIONS: &[(u32, (u32, u32))] = &[
-    (11_030, (7, 3)),
-    (11_040, (7, 4)),
-    (11_050, (7, 5)),
-    (11_060, (7, 6)),
-    (11_070, (7, 7)),
-    (11_080, (7, 8)),
-    (12_000, (8, 0)),
-    (12_010, (8, 1)),
-    (12_020, (8, 2)),
-    (12_030, (8, 3)),
-    (12_040, (8, 4)),
-    (12_050, (8, 5)),
-    (12_070, (8, 6)),
-    (12_080, (8, 7)),
-    (12_090, (8, 8)),
-    (13_000, (9, 0)),
-];
-/// The version of the last row: what later drivers read is not known here.
-const LAST: u32 = 13_000;
 /// `CU_JIT_INPUT_PTX`
 const PTX: u64 = 1;
 /// `CU_JIT_ERROR_LOG_BUFFER`, and its size.
@@ -48,21 +28,13 @@ pub(crate) struct Later {
     newest: (u32, u32),
 }
 
-/// The newest PTX that drivers of a version read; none if that is not known here.
-fn newest(driver: u32) -> Option<(u32, u32)> {
-    if driver > LAST {
-        return None;
-    }
-    Some(VERSIONS.iter().rev().find(|(since, _)| *since <= driver).map_or((7, 3), |(_, newest)| *newest))
-}
-
 /// The PTX that the call loads or links, if drivers of that version do not read it.
 ///
 /// # Safety
 ///
 /// 1. The words are the arguments of a call of that function, whose contract holds.
 pub(crate) unsafe fn later(function: &Function, words: &[u64], version: Option<u32>) -> Option<Later> {
-    let newest = newest(version?)?;
+    let newest = newest_ptx(version?)?;
     let has = match (function.name, words) {
         (
             "cuModuleLoadData" | "cuModuleLoadDataEx" | "cuModuleLoadFatBinary" | "cuLibraryLoadData",

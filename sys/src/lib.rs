@@ -99,6 +99,7 @@ mod driver;
 mod loader;
 #[doc(hidden)]
 pub mod process;
+mod ptx_version;
 mod result;
 mod since;
 mod table;
@@ -163,6 +164,7 @@ pub use consts::*;
 pub use driver::{Driver, Origin};
 pub use generated::types::*;
 pub use loader::{Attempt, LoadError, Reason, open_library, system_names};
+pub use ptx_version::newest_ptx;
 pub use since::value_since;
 pub use table::{FUNCTIONS, FunctionInfo, pfn};
 

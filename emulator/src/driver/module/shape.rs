@@ -1,5 +1,6 @@
 //! The launch properties of kernels in the text of a module, and whether the module can run on this device.
 
+use cuda_driver_sys::newest_ptx;
 use cuda_ptx::{Directives, Function, FunctionKind, Module};
 use std::collections::HashMap;
 
@@ -42,30 +43,9 @@ impl From<&Directives> for Shape {
 
 /// The device's architecture.
 pub(super) const DEVICE: u32 = 90;
-/// The drivers that brought versions of PTX, as `cuDriverGetVersion` answers, and the newest version that each reads.
-const VERSIONS: &[(u32, (u32, u32))] = &[
-    (11_030, (7, 3)),
-    (11_040, (7, 4)),
-    (11_050, (7, 5)),
-    (11_060, (7, 6)),
-    (11_070, (7, 7)),
-    (11_080, (7, 8)),
-    (12_000, (8, 0)),
-    (12_010, (8, 1)),
-    (12_020, (8, 2)),
-    (12_030, (8, 3)),
-    (12_040, (8, 4)),
-    (12_050, (8, 5)),
-    (12_070, (8, 6)),
-    (12_080, (8, 7)),
-    (12_090, (8, 8)),
-    (13_000, (9, 0)),
-];
-
 /// The newest PTX that the driver reads which this one says it is.
 pub(super) fn newest_version() -> (u32, u32) {
-    let own = state::version() as u32;
-    VERSIONS.iter().rev().find(|(driver, _)| *driver <= own).map_or((7, 3), |(_, version)| *version)
+    newest_ptx(state::version() as u32).unwrap_or((7, 0))
 }
 
 /// The architectures that PTX has had, and the version that brought each.
@@ -205,7 +185,6 @@ mod tests {
 
     #[test]
     fn versions() {
-        assert!(VERSIONS.is_sorted() && VERSIONS.is_sorted_by_key(|(_, version)| version));
         assert_eq!(newest_version(), (9, 0), "the process's own driver");
     }
 

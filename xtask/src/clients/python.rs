@@ -128,10 +128,12 @@ pub(super) fn filled(text: &str, place: &Place, sdist: Option<&Path>) -> Result<
         text = text.replace("SDIST/", &format!("{}/", sdist.display()));
     }
     if text.contains("STUB/") {
-        // A toolkit's folder has its libraries in `lib`.
+        // A toolkit's folder: its libraries in `lib`, its headers in `include`.
         let folder = place.folder.join("stub/lib");
         stub::driver(&folder.join("libcuda.so"))?;
-        link_libraries(&site(place)?.join("nvidia/cu13/lib"), &folder)?;
+        let wheels = site(place)?.join("nvidia/cu13");
+        link_libraries(&wheels.join("lib"), &folder)?;
+        linked(&wheels.join("include"), &place.folder.join("stub/include"))?;
         text = text.replace("STUB/", &format!("{}/", folder.display()));
     }
     Ok(text)
@@ -150,12 +152,16 @@ fn link_libraries(from: &Path, to: &Path) -> Result<()> {
         let name =
             library.file_name().and_then(|name| name.to_str()).and_then(|name| name.split_once(".so."));
         if let Some((stem, _)) = name {
-            let link = to.join(format!("{stem}.so"));
-            let _ = fs::remove_file(&link);
-            std::os::unix::fs::symlink(&library, link)?;
+            linked(&library, &to.join(format!("{stem}.so")))?;
         }
     }
     Ok(())
+}
+
+/// A link by that name, in place of an older one.
+fn linked(original: &Path, link: &Path) -> Result<()> {
+    let _ = fs::remove_file(link);
+    Ok(std::os::unix::fs::symlink(original, link)?)
 }
 
 /// What the lines say: a test that was started and has no end ended its process, or was ended with it.

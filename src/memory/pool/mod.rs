@@ -74,12 +74,11 @@ struct PoolInner {
     /// destroyed; or the caller of `current_of` or `from_raw` promised it, by duty 1 there.
     raw: CUmemoryPool,
     context: CudaContext,
-    owned: bool,
+    /// Whether this value destroys it. Not one that was made current: memory that names no pool may come from it at any time, on every thread
+    /// and in other code, and none of that keeps it.
+    owned: AtomicBool,
     /// Whether its memory is on the context's device, which always has access.
     is_local: bool,
-    /// Whether it was made current, and so is never destroyed: memory that names no pool may come from it at any time, on every thread
-    /// and in other code, and none of that keeps it.
-    was_current: AtomicBool,
 }
 
 // SAFETY: a CUmemoryPool may be used from every thread: of what a driver makes, its documents except graphs alone
@@ -134,15 +133,7 @@ impl MemoryPool {
     /// # Safety
     /// 1. `raw` is a live pool of `context`'s driver, and nothing else destroys it.
     pub(super) unsafe fn made(context: &CudaContext, raw: CUmemoryPool, is_local: bool) -> Self {
-        Self {
-            inner: Arc::new(PoolInner {
-                raw,
-                context: context.clone(),
-                owned: true,
-                is_local,
-                was_current: AtomicBool::new(false),
-            }),
-        }
+        Self::of(context, raw, true, is_local)
     }
 
     /// The default pool of the context's device.
@@ -198,15 +189,12 @@ impl MemoryPool {
     /// # Safety
     /// 1. `raw` is a live pool of the context's device, and outlives all clones of the result and all buffers from them.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUmemoryPool) -> Self {
-        Self {
-            inner: Arc::new(PoolInner {
-                raw,
-                context: context.clone(),
-                owned: false,
-                is_local: true,
-                was_current: AtomicBool::new(false),
-            }),
-        }
+        Self::of(context, raw, false, true)
+    }
+
+    fn of(context: &CudaContext, raw: CUmemoryPool, owned: bool, is_local: bool) -> Self {
+        let (context, owned) = (context.clone(), AtomicBool::new(owned));
+        Self { inner: Arc::new(PoolInner { raw, context, owned, is_local }) }
     }
 
     /// The raw pool, valid as long as a handle to it lives.
@@ -241,7 +229,7 @@ impl MemoryPool {
     pub fn make_current(&self) -> Result<(), Error> {
         let device = self.context().raw_device();
         // Before the driver knows: whatever it answers, the pool may be current.
-        self.inner.was_current.store(true, Ordering::Relaxed);
+        self.inner.owned.store(false, Ordering::Relaxed);
         // SAFETY: the pool lives as long as this handle (`PoolInner::raw`), and longer, now that it is never destroyed.
         self.context().call("cuDeviceSetMemPool", String::new, |driver| unsafe {
             driver.cuDeviceSetMemPool(device, self.raw())
@@ -360,14 +348,13 @@ impl Pool for PoolInner {
 
 impl PoolInner {
     fn destroy(&mut self) -> Result<(), Error> {
-        self.owned &= !*self.was_current.get_mut();
-        if !self.owned {
+        if !*self.owned.get_mut() {
             return Ok(());
         }
         self.context.may_give_back("cuMemPoolDestroy")?;
         // A thread of driver 580 crashes where a pool goes while its memory is being freed.
         let idle = self.context.drain();
-        self.owned = idle.as_ref().is_err_and(|error| !error.is_sticky());
+        *self.owned.get_mut() = idle.as_ref().is_err_and(|error| !error.is_sticky());
         idle?;
         // SAFETY: this crate made or opened the pool, destroys it once, and no handle and no buffer from it is left: it was never current,
         // so all that came from it named it.
@@ -382,11 +369,10 @@ impl Drop for PoolInner {
             let rest = || Self {
                 raw: pool.raw,
                 context: pool.context.clone(),
-                owned: true,
+                owned: AtomicBool::new(true),
                 is_local: pool.is_local,
-                was_current: AtomicBool::new(false), // Otherwise it is not owned.
             };
-            std::mem::take(&mut pool.owned).then(rest)
+            std::mem::take(pool.owned.get_mut()).then(rest)
         });
     }
 }

@@ -49,7 +49,10 @@ impl fmt::Display for ContextMismatch {
         } else {
             write!(f, "{what} belongs to device {object}, {with} to device {stream}")?;
         }
-        f.write_str("\n  help: create both from the same CudaContext")
+        f.write_str(match other_driver {
+            true => "\n  help: open both with the same driver",
+            false => "\n  help: create both from the same CudaContext",
+        })
     }
 }
 

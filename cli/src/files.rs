@@ -75,6 +75,11 @@ pub(crate) fn keep(needed: &Path, output: &Path, what: &str) -> Result<(), Failu
     )))
 }
 
+/// The outputs that the user has asked for, of options that need not be given.
+pub(crate) fn asked<'o>(options: &[(&'o str, &'o Option<PathBuf>)]) -> Vec<(&'o str, &'o Path)> {
+    options.iter().filter_map(|(option, path)| Some((*option, path.as_deref()?))).collect()
+}
+
 /// Refuses to write two outputs to one file.
 pub(crate) fn keep_apart(outputs: &[(&str, &Path)]) -> Result<(), Failure> {
     for (at, (option, path)) in outputs.iter().enumerate() {

@@ -132,8 +132,8 @@ impl Environment {
         Ok(spy)
     }
 
-    /// The faults that no call has met, each as it was written, with the number of calls that were made of its function: a program that passes its tests in
-    /// spite of such a fault has not been tested with it.
+    /// The faults that no call has met, each as it was written, with the number of calls that were made of its function: a program that passes
+    /// its tests in spite of such a fault has not been tested with it.
     ///
     /// ```
     /// use cuda_harness::Environment;

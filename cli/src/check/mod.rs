@@ -51,10 +51,7 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
     if let Some(output) = &arguments.output {
         files::try_to_write(output)?;
     }
-    let outputs = [("--output", &arguments.output), ("--log", &arguments.log)];
-    let outputs: Vec<_> =
-        outputs.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?))).collect();
-    files::keep_apart(&outputs)?;
+    files::keep_apart(&files::asked(&[("--output", &arguments.output), ("--log", &arguments.log)]))?;
     let lines = prepared.lines();
     let command = &mut prepared.command;
     command

@@ -69,9 +69,7 @@ struct Answer {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let gpu = Gpu::of(&arguments.roof)?;
-    let outputs = [("--html", &arguments.html), ("--lcov", &arguments.lcov)];
-    let outputs: Vec<_> =
-        outputs.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?))).collect();
+    let outputs = files::asked(&[("--html", &arguments.html), ("--lcov", &arguments.lcov)]);
     for (_, path) in &outputs {
         arguments.launch.keeps(path)?;
         files::try_to_write(path)?;

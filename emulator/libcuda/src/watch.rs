@@ -7,7 +7,8 @@ use std::fmt::Arguments;
 use std::ptr::null;
 use std::sync::{Arc, OnceLock};
 
-/// The spy, what was asked of it that is reported when the program ends, and the process whose calls it knows: a forked child has none of its objects.
+/// The spy, what was asked of it and is reported when the program ends, and the process whose calls it knows: a forked child has none of
+/// its objects.
 static REPORTED: OnceLock<(Spy, Environment, u32)> = OnceLock::new();
 
 /// Called when the library is loaded, before the program can close standard error if it is linked with a driver.

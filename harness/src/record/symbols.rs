@@ -1,7 +1,7 @@
 //! What the text of an image says of it: its variables, and whether its kernels use textures or surfaces.
 
 use cuda_ptx::image::{EntryKind, Fatbin};
-use cuda_ptx::{Init, Module, Space};
+use cuda_ptx::{Init, Module, Space, Type};
 use std::collections::BTreeSet;
 
 const FATBIN: [u8; 4] = 0xba55_ed50_u32.to_le_bytes();
@@ -47,10 +47,12 @@ impl Symbols {
         let mut words = text.split(|c: char| c.is_whitespace() || c == ';' || c == '}' || c == '{');
         let samples = words.any(|word| SAMPLES.iter().any(|start| word.starts_with(start)));
         self.samples = Some(samples || self.samples == Some(true));
-        if samples && self.reference.is_none() {
-            self.reference = reference(text);
-        }
         let Ok(module) = cuda_ptx::parse(text) else { return };
+        let is_reference = |ty| matches!(ty, Type::Texref | Type::Surfref);
+        let reference = module.variables.iter().find(|variable| is_reference(variable.ty));
+        if let (Some(variable), true, None) = (reference, samples, &self.reference) {
+            self.reference = Some(variable.name.to_owned());
+        }
         let has_memory = |space| matches!(space, Space::Global | Space::Const);
         for variable in module.variables.iter().filter(|variable| has_memory(variable.space)) {
             let has_code = variable.init.as_ref().is_some_and(|init| has_code(init, &module));
@@ -58,13 +60,6 @@ impl Symbols {
             names.insert(variable.name.to_owned());
         }
     }
-}
-
-/// The name of a texture or surface reference: `.global .texref name;`, or a surface's.
-fn reference(text: &str) -> Option<String> {
-    let mut words = text.split(|c: char| c.is_whitespace() || c == ';');
-    words.find(|word| matches!(*word, ".texref" | ".surfref"))?;
-    words.find(|word| !word.is_empty()).map(str::to_owned)
 }
 
 fn has_code(init: &Init<'_>, module: &Module<'_>) -> bool {

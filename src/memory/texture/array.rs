@@ -28,7 +28,7 @@ flags! {
         const CUBEMAP = sys::CUDA_ARRAY3D_CUBEMAP;
         /// Kernels can use texture gather on it; two dimensions only.
         const TEXTURE_GATHER = sys::CUDA_ARRAY3D_TEXTURE_GATHER;
-        // Flags of newer drivers pass through; those of arrays whose memory is mapped later are refused (`some_elements`).
+        // Flags of newer drivers pass through; those of arrays whose memory is mapped later are refused (`may_be_made`).
         const _ = !0;
     }
 }
@@ -175,7 +175,7 @@ impl<T: ArrayElement> CudaArray<T> {
     pub fn new(context: &CudaContext, shape: ArrayShape, flags: ArrayFlags) -> Result<Self, Error> {
         let descriptor = described::<T>(shape, flags);
         let asked = || format!("{shape:?} of {} bytes each, {flags:?}", size_of::<T>());
-        some_elements(shape, flags, "cuArray3DCreate", asked)?;
+        may_be_made(shape, flags, "cuArray3DCreate", asked)?;
         let inner = context.make(
             "cuArray3DCreate",
             asked,
@@ -528,9 +528,9 @@ pub(in crate::memory) unsafe fn describe(
     Ok(ArrayDescriptor::from_raw(&descriptor))
 }
 
-/// An error for no elements, or more than any device has: drivers take some zeros for dimensions that are not there, and make another array than was asked
-/// for. And for flags with which the elements have no memory yet.
-pub(in crate::memory) fn some_elements(
+/// An error for no elements, or more than any device has, because drivers take some zeros for dimensions that are not there, and make another
+/// array than was asked for; and for flags with which the elements have no memory yet.
+pub(in crate::memory) fn may_be_made(
     shape: ArrayShape,
     flags: ArrayFlags,
     call: &'static str,

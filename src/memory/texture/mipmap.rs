@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::array::{ArrayFlags, ArrayShape, CudaArray, described, some_elements};
+use super::array::{ArrayFlags, ArrayShape, CudaArray, described, may_be_made};
 use super::format::ArrayElement;
 use crate::driver::{CudaContext, Resource, StreamAccesses, end_or_try_again};
 use crate::error::Error;
@@ -87,7 +87,7 @@ impl<T: ArrayElement> MipmappedArray<T> {
     ) -> Result<Self, Error> {
         let descriptor = described::<T>(shape, flags);
         let asked = || format!("{levels} levels from {shape:?} on, {flags:?}");
-        some_elements(shape, flags, "cuMipmappedArrayCreate", asked)?;
+        may_be_made(shape, flags, "cuMipmappedArrayCreate", asked)?;
         let inner = context.make(
             "cuMipmappedArrayCreate",
             asked,

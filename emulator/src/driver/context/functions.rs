@@ -98,7 +98,7 @@ fn destroy(call: &Call, context: CUcontext) -> Outcome {
     Ok(())
 }
 
-/// One use more of the current context.
+/// One more use of the current context.
 fn attach(call: &Call, context: Out<CUcontext>, flags: c_uint) -> Outcome {
     let place = context.required()?;
     if flags != 0 {
@@ -110,7 +110,7 @@ fn attach(call: &Call, context: Out<CUcontext>, flags: c_uint) -> Outcome {
     Ok(())
 }
 
-/// One use less of the current context, which ends with the last one; a primary context has other functions for that.
+/// One use fewer of the current context, which ends with the last one; a primary context has other functions for that.
 fn detach(call: &Call, context: CUcontext) -> Outcome {
     let current = call.context()?;
     if context.addr() != current.handle {

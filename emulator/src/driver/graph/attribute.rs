@@ -9,7 +9,7 @@ use super::kernel;
 use super::operation::Operation;
 use crate::driver::entry::{INVALID_VALUE, In, NOT_SUPPORTED, Out, Outcome, entries};
 use crate::driver::handles::to_c;
-use crate::driver::launch::cluster::without_node;
+use crate::driver::launch::cluster::{UPDATABLE, without_node};
 use crate::driver::since::Known;
 use crate::driver::state::Call;
 use crate::driver::work::Work;
@@ -38,9 +38,6 @@ fn is_known(id: CUlaunchAttributeID) -> bool {
             | UPDATABLE
     ) && id.known().is_ok()
 }
-
-/// Once set, it stays.
-const UPDATABLE: CUlaunchAttributeID = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE;
 
 /// What stands for an attribute that was not set.
 fn unset(id: CUlaunchAttributeID) -> CUlaunchAttributeValue {
@@ -72,6 +69,7 @@ fn set(call: &Call, node: CUgraphNode, id: CUkernelNodeAttrID, place: In<CUkerne
             return Err(INVALID_VALUE);
         }
         if let (UPDATABLE, Some(node)) = (id, kernel.node()) {
+            // Once set, it stays.
             // SAFETY: the id names this member, which is set, by C2.
             return match unsafe { value.deviceUpdatableKernelNode.deviceUpdatable } {
                 0 => Err(NOT_SUPPORTED),

@@ -35,7 +35,8 @@ pub(in crate::driver) struct Request {
 }
 
 /// The attribute of nodes that kernels change.
-const UPDATABLE: CUlaunchAttributeID = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE;
+pub(in crate::driver) const UPDATABLE: CUlaunchAttributeID =
+    CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE;
 /// The largest cluster that every device of this architecture takes.
 const PORTABLE: u32 = 8;
 /// The largest cluster that this device takes.

@@ -144,10 +144,10 @@ pub(super) fn rcp(operands: &Row) -> Results {
     (results, others)
 }
 
-/// `rsqrt.approx{.ftz}.f32`
+/// The fractions of a root, in 64 segments for even exponents and 64 for odd ones.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-pub(super) fn rsqrt(operands: &Row) -> Results {
+fn roots(segments: &[Segment; 128], operands: &Row) -> Results {
     let (mut numbers, mut distances, mut others) = ([0; 32], [0; 32], [0; 32]);
     for lane in 0..32 {
         let a = operands[lane];
@@ -155,7 +155,14 @@ pub(super) fn rsqrt(operands: &Row) -> Results {
         distances[lane] = a & RESTS;
         others[lane] = mark(!is_positive_and_normal(a));
     }
-    let mut results = fractions::<128, 17>(both(&RSQRT), &numbers, &distances);
+    (fractions::<128, 17>(segments, &numbers, &distances), others)
+}
+
+/// `rsqrt.approx{.ftz}.f32`
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+pub(super) fn rsqrt(operands: &Row) -> Results {
+    let (mut results, others) = roots(both(&RSQRT), operands);
     for lane in 0..32 {
         let a = operands[lane];
         // Powers of 4.
@@ -170,14 +177,7 @@ pub(super) fn rsqrt(operands: &Row) -> Results {
 #[inline]
 #[target_feature(enable = "avx2,fma")]
 pub(super) fn sqrt(operands: &Row) -> Results {
-    let (mut numbers, mut distances, mut others) = ([0; 32], [0; 32], [0; 32]);
-    for lane in 0..32 {
-        let a = operands[lane];
-        numbers[lane] = (!a >> 17 & 64) | a >> REST & 63;
-        distances[lane] = a & RESTS;
-        others[lane] = mark(!is_positive_and_normal(a));
-    }
-    let mut results = fractions::<128, 17>(both(&SQRT), &numbers, &distances);
+    let (mut results, others) = roots(both(&SQRT), operands);
     for lane in 0..32 {
         results[lane] = ((((operands[lane] >> FRACTION) + 127) / 2) << FRACTION).wrapping_add(results[lane]);
     }

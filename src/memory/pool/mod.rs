@@ -84,7 +84,7 @@ struct PoolInner {
 // SAFETY: a CUmemoryPool may be used from every thread: of what a driver makes, its documents except graphs alone
 // ("Graph object thread safety"). The rest is Send and Sync.
 unsafe impl Send for PoolInner {}
-// SAFETY: as above; nothing is changed through a shared reference.
+// SAFETY: as above; what is changed through a shared reference is atomic.
 unsafe impl Sync for PoolInner {}
 
 impl MemoryPool {
@@ -133,7 +133,8 @@ impl MemoryPool {
     /// # Safety
     /// 1. `raw` is a live pool of `context`'s driver, and nothing else destroys it.
     pub(super) unsafe fn made(context: &CudaContext, raw: CUmemoryPool, is_local: bool) -> Self {
-        Self::of(context, raw, true, is_local)
+        // SAFETY: 1: the caller's duty 1, by which this value may destroy it.
+        unsafe { Self::of(context, raw, true, is_local) }
     }
 
     /// The default pool of the context's device.
@@ -189,10 +190,13 @@ impl MemoryPool {
     /// # Safety
     /// 1. `raw` is a live pool of the context's device, and outlives all clones of the result and all buffers from them.
     pub unsafe fn from_raw(context: &CudaContext, raw: CUmemoryPool) -> Self {
-        Self::of(context, raw, false, true)
+        // SAFETY: 1: the caller's duty 1; this value does not destroy it.
+        unsafe { Self::of(context, raw, false, true) }
     }
 
-    fn of(context: &CudaContext, raw: CUmemoryPool, owned: bool, is_local: bool) -> Self {
+    /// # Safety
+    /// 1. `raw` is a live pool of `context`'s driver; if `owned`, nothing else destroys it; if not, it outlives the result.
+    unsafe fn of(context: &CudaContext, raw: CUmemoryPool, owned: bool, is_local: bool) -> Self {
         let (context, owned) = (context.clone(), AtomicBool::new(owned));
         Self { inner: Arc::new(PoolInner { raw, context, owned, is_local }) }
     }

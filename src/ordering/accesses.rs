@@ -20,6 +20,7 @@
 //! this memory. An access is noted, then the others are waited for, then the list is read again: an entry is removed, or a bit set,
 //! only if no access that must come first was noted in the meantime.
 
+use super::entries::Entries;
 use super::submissions::Submissions;
 use super::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 use super::waits::{Waits, have_finished};
@@ -95,7 +96,7 @@ pub(crate) struct Accesses<Q> {
 
 #[derive(Debug)]
 struct List<Q> {
-    entries: Vec<Entry<Q>>,
+    entries: Entries<Entry<Q>>,
     /// The length at which the list is searched for entries whose work is done.
     limit: usize,
     /// The number of accesses noted so far.
@@ -125,7 +126,7 @@ const FEW: usize = QUEUES as usize + 12;
 impl<Q: Queue> Accesses<Q> {
     /// Memory of this [`owner`] that has not been accessed yet; 0 for memory whose accesses all go through the list.
     pub(crate) fn new(owner: u64) -> Self {
-        let list = List { entries: Vec::new(), limit: FEW, notes: 0 };
+        let list = List { entries: Entries::new(), limit: FEW, notes: 0 };
         Self { readers: AtomicU64::new(owner), writer: AtomicU64::new(owner), owner, list: Mutex::new(list) }
     }
 
@@ -134,7 +135,7 @@ impl<Q: Queue> Accesses<Q> {
     pub(crate) fn made_by(queue: Q, owner: u64) -> Self {
         let bits = bits(owner, queue.claim_key());
         let entry = Entry { queue, note: 1, wrote: 1, after: 0, lost_reading: None, lost_writing: None };
-        let list = List { entries: vec![entry], limit: FEW, notes: 1 };
+        let list = List { entries: Entries::One(entry), limit: FEW, notes: 1 };
         Self { readers: AtomicU64::new(bits), writer: AtomicU64::new(bits), owner, list: Mutex::new(list) }
     }
 
@@ -190,7 +191,7 @@ impl<Q: Queue> Accesses<Q> {
             // `waits` keeps the queues of the removed entries alive.
             list.entries.retain(|entry| !waits.cover(entry.note));
         }
-        if let [own] = list.entries.as_mut_slice()
+        if let [own] = &mut *list.entries
             && own.queue.is(queue)
         {
             (own.lost_reading, own.lost_writing) = (None, None);
@@ -251,7 +252,7 @@ impl<Q: Queue> Accesses<Q> {
     /// The queue, if there is one only, whose work may use the memory. No model needs it, and loom's locks know no `get_mut`.
     #[cfg(not(cuda_launch_loom))]
     pub(crate) fn only(&mut self) -> Option<&Q> {
-        match self.list.get_mut().unwrap_or_else(PoisonError::into_inner).entries.as_slice() {
+        match &*self.list.get_mut().unwrap_or_else(PoisonError::into_inner).entries {
             [only] => Some(&only.queue),
             _ => None,
         }
@@ -304,7 +305,7 @@ impl<Q: Queue> Accesses<Q> {
     fn take_bits(&self, list: &mut List<Q>) {
         self.writer.store(self.owner, Ordering::SeqCst);
         self.readers.store(self.owner, Ordering::SeqCst);
-        for entry in &mut list.entries {
+        for entry in list.entries.iter_mut() {
             entry.lose_reading();
             entry.lose_writing();
         }

@@ -7,10 +7,11 @@
 //!
 //! A [`Submission`] is announced on its stream, notes its accesses, and finishes when the driver has taken the work, so that no
 //! thread can come between a note and its work. On a stream of a capture it has the *turn* of that capture until then ([`Turns`]).
-//! `accesses`, `capture_turns`, `submissions`, `unborrowed` and `waits` do not depend on a driver: `tests/loom` runs them.
+//! `accesses`, `capture_turns`, `entries`, `submissions`, `unborrowed` and `waits` do not depend on a driver: `tests/loom` runs them.
 
 mod accesses;
 mod capture_turns;
+mod entries;
 mod host;
 mod submission;
 mod submissions;

@@ -28,6 +28,9 @@ mod completion;
 #[path = "../../src/driver/capture/context_waits.rs"]
 #[allow(dead_code)] // Only the models use it.
 mod context_waits;
+#[path = "../../src/ordering/entries.rs"]
+#[allow(dead_code)] // Only the models use it.
+mod entries;
 #[cfg(test)]
 mod lanes;
 #[path = "../../src/operation/mark_queues.rs"]

@@ -5,7 +5,7 @@
 mod ncu;
 mod support;
 
-use cuda_harness::or_skip;
+use cuda_harness::{or_skip, skipped};
 use serde_json::Value;
 use std::fs;
 use std::process::Command;
@@ -186,6 +186,27 @@ fn the_coverage_of_a_program_is_written_when_it_ends() {
     let named = fs::canonicalize(ptx).unwrap();
     assert!(report.contains(&format!("SF:{}\n", named.display())), "{report}");
     assert!(report.contains("FNDA:8,transpose\n") && report.contains("end_of_record\n"), "{report}");
+    let Ok(genhtml) = Command::new("genhtml").arg("--version").output() else {
+        return skipped("there is no genhtml here");
+    };
+    let pages = folder.join("report");
+    let mut genhtml_of = Command::new("genhtml");
+    genhtml_of.args(["--branch-coverage", "--output-directory"]).arg(&pages).arg(of("info"));
+    let made = genhtml_of.output().unwrap();
+    let told = format!("{genhtml:?} {made:?}");
+    assert!(made.status.success() && !told.contains("WARNING"), "{told}");
+    let page = format!("{}.gcov.html", ptx.file_name().unwrap().to_str().unwrap());
+    let mut folders = vec![pages];
+    let found = loop {
+        let Some(folder) = folders.pop() else { panic!("no {page}: {told}") };
+        let entries = || fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+        if let Some(found) = entries().find(|path| path.file_name().unwrap() == page.as_str()) {
+            break fs::read_to_string(found).unwrap();
+        }
+        folders.extend(entries().filter(|path| path.is_dir()));
+    };
+    // A line of the kernel, with the number of warps that ran it.
+    assert!(found.contains("st.global.f32"), "{found}");
 }
 
 /// The kernel prints before it loops forever, so that the signal comes while it runs.

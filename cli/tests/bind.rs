@@ -38,6 +38,7 @@ fn it_writes_where_it_is_told() {
     for part in [
         "#[gpu::launch::cuda_module(\"examples/kernels/saxpy.ptx\", crate = gpu::launch)]\npub mod match_me {",
         "pub fn saxpy(p0: u32, p1: f32, p2: *const f32, p3: *mut f32);",
+        "// #[launch_contract(requires = (p2.len() >= p0 as usize, p3.len() >= p0 as usize))]\n        pub fn saxpy(",
     ] {
         assert!(source.contains(part), "{source}");
     }

@@ -49,6 +49,7 @@ fn declaration(kernel: &Kernel, methods: &mut Taken, types: &mut String, krate: 
         text += &format!("        #[entry({:?})]\n", kernel.name);
     }
     let parameters = parameters(signature, &name, types, krate);
+    text += &contract(&parameters);
     let one_line = format!("        pub fn {name}({});", parameters.join(", "));
     text + &if one_line.len() <= WIDTH {
         format!("{one_line}\n\n")
@@ -56,6 +57,27 @@ fn declaration(kernel: &Kernel, methods: &mut Taken, types: &mut String, krate: 
         let lines: String = parameters.iter().map(|p| format!("            {p},\n")).collect();
         format!("        pub fn {name}(\n{lines}        );\n\n")
     }
+}
+
+/// What would make it a `safe fn`, if its only integer is the number of elements behind its addresses.
+fn contract(parameters: &[String]) -> String {
+    let named = |is: fn(&str) -> bool| {
+        let typed = parameters.iter().filter_map(|parameter| parameter.split_once(": "));
+        typed.filter(move |(_, ty)| is(ty)).map(|(name, _)| name).collect::<Vec<_>>()
+    };
+    let addresses = named(|ty| ty.starts_with('*'));
+    let counts = named(|ty| matches!(ty, "i32" | "u32" | "i64" | "u64"));
+    let &[count] = counts.as_slice() else { return String::new() };
+    if addresses.is_empty() {
+        return String::new();
+    }
+    let lengths: Vec<String> =
+        addresses.iter().map(|address| format!("{address}.len() >= {count} as usize")).collect();
+    format!(
+        "        // A `safe fn` if this is all that it needs, and `{count}` is how many elements it accesses:\n        \
+         // #[launch_contract(requires = ({}))]\n",
+        lengths.join(", ")
+    )
 }
 
 /// What the user should know before launching it.

@@ -141,6 +141,12 @@ const STEPS: &[Step] = &[
         .needs("cargo-deny", || answers("cargo-deny", &["--version"])),
     Step::new("clippy", "clippy without a warning, also without features", clippy),
     Step::new("doc", "rustdoc without a warning", doc),
+    // The longest begins first: it waits for downloads.
+    Step::new("bindgen", "sys/src/generated/ and the list of exports are what bindgen.toml makes", || {
+        bindgen::run(bindgen::Mode::Check)
+    })
+    .needs("python3 with pip", || answers("python3", &["-m", "pip", "--version"]))
+    .one_core(),
     Step::new(
         "docs",
         "the documentation as docs.rs builds it, without a warning or a dead link",
@@ -151,11 +157,6 @@ const STEPS: &[Step] = &[
     Step::new("api", "docs/api/ lists what is public", api::check)
         .needs("the Rust that the manifests promise", has_oldest)
         .one_core(),
-    Step::new("bindgen", "sys/src/generated/ and the list of exports are what bindgen.toml makes", || {
-        bindgen::run(bindgen::Mode::Check)
-    })
-    .needs("python3 with pip", || answers("python3", &["-m", "pip", "--version"]))
-    .one_core(),
     // In the folder of `api`, after it.
     Step::new("examples", "enough public items have an example", examples::check)
         .needs("the Rust that the manifests promise", has_oldest),

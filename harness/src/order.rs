@@ -43,19 +43,32 @@ impl Calls {
     /// # Ok::<(), cuda_harness::Error>(())
     /// ```
     pub fn is_ordered(&self, first: usize, second: usize) -> bool {
-        let (mut seen, mut from) = (Order::default(), None);
+        matches!(self.unordered(first, |call| call.number() == second), Ok(1))
+    }
+
+    /// How many of these calls there are after the first, if the work of all of them is ordered after its; otherwise the first that is
+    /// not, and what would order it.
+    pub(crate) fn unordered(
+        &self,
+        first: usize,
+        is_second: impl Fn(&Call) -> bool,
+    ) -> Result<usize, (&Call, String)> {
+        let (mut seen, mut is_begun, mut count) = (Order::default(), false, 0);
         for call in self.iter() {
-            if call.number() == second {
-                return from.is_some() && seen.knows(call);
+            if is_begun && is_second(call) {
+                if !seen.knows(call) {
+                    return Err((call, seen.what_would_tell(call)));
+                }
+                count += 1;
             }
             if call.number() == first {
-                from = Some(());
+                is_begun = true;
                 seen.begin(call);
             } else {
                 seen.call(call);
             }
         }
-        false
+        Ok(count)
     }
 }
 
@@ -120,6 +133,31 @@ impl Order {
     /// Whether the work of this call is ordered after it.
     fn knows(&self, call: &Call) -> bool {
         self.threads.contains(&call.thread()) || Stream::of(call).is_some_and(|stream| self.reaches(&stream))
+    }
+
+    /// What would order the work of this call after it.
+    fn what_would_tell(&self, call: &Call) -> String {
+        let stream = |name: &str| match name {
+            "default" | "legacy" => "the default stream".to_owned(),
+            "per-thread" => "the thread's own stream".to_owned(),
+            name => name.to_owned(),
+        };
+        let event = match (self.events.first(), self.streams.first()) {
+            (Some(event), _) => format!("{event}, which is recorded after the first,"),
+            (None, Some(first)) => {
+                format!(
+                    "an event that is recorded on {} after the first (cuEventRecord)",
+                    stream(&first.name)
+                )
+            }
+            (None, None) => return "the other thread has to wait for the first, too".to_owned(),
+        };
+        match name_of_stream(call) {
+            Some(name) => {
+                format!("{} waits for {event} before the second (cuStreamWaitEvent)", stream(&name))
+            }
+            None => format!("the host waits for {event} before the second (cuEventSynchronize)"),
+        }
     }
 
     /// Whether work submitted to this stream now is ordered after it.

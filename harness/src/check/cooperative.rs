@@ -69,8 +69,7 @@ unsafe fn multiprocessors(driver: &Driver, stream: u64) -> Option<(u64, &'static
     let answer = unsafe { driver.cuStreamGetGreenCtx(stream, &mut green) };
     if answer == CUresult::SUCCESS && !green.is_null() {
         let kind = CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM;
-        // SAFETY: the output outlives the call; the driver has just returned the green context, which exists as long as its stream has
-        // work to take, and so until the launch returns.
+        // SAFETY: the output outlives the call; the driver has just returned the green context of a stream that is live, by duty 1.
         let answer = unsafe { driver.cuGreenCtxGetDevResource(green, &mut part, kind) };
         // SAFETY: the call has written the member of this kind; before that, it was zeros, which are a valid number.
         let number = unsafe { part.__bindgen_anon_1.sm.smCount };

@@ -23,18 +23,18 @@ use std::ptr::{null_mut, with_exposed_provenance_mut};
 
 /// Memory that a launch uses and that may be out of its reach.
 struct Candidate {
+    /// The number of the argument; `None` for an access.
+    argument: Option<usize>,
     parameter: Option<usize>,
     address: u64,
     memory: Place,
-    /// The argument or access, and the memory.
-    text: String,
     owner: Owner,
 }
 
 /// Who decides on the access to memory.
 enum Owner {
     /// The contexts that have peer access to this one, which is not that of the launch.
-    Context { name: String },
+    Context(u64),
     /// The pool that it is from.
     Pool,
     /// `cuMemSetAccess`.
@@ -54,26 +54,25 @@ impl Inner {
         if !self.has_several_devices() {
             return Vec::new();
         }
-        let mut state = self.lock();
+        let state = self.lock();
         let Some(context) = context_of(&state, call, raw, of_library) else { return Vec::new() };
-        let candidates = candidates(&mut state, context, kernel, block, touches);
-        let context_name = if candidates.is_empty() { String::new() } else { state.context_name(context) };
+        let candidates = candidates(&state, context, kernel, block, touches);
         drop(state);
-        let Some(device) = (!candidates.is_empty()).then(|| self.device_of(call, context)).flatten() else {
+        if candidates.is_empty() {
             return Vec::new();
+        }
+        let ask = || {
+            let device = self.device_of(call, context)?;
+            let unreached = |candidate: Candidate| Some((self.unreached(&candidate, device)?, candidate));
+            Some((device, candidates.into_iter().filter_map(unreached).collect::<Vec<_>>()))
         };
-        let mut told = Vec::new();
-        let mut findings = Vec::new();
-        for Candidate { parameter, address, text, owner, .. } in candidates {
-            if told.contains(&parameter) {
-                continue;
-            }
-            let ask = || self.why_not(address, device, &context_name, &owner);
-            if let Some((of, why)) = crate::kernel::relaxed(&self.base, ask) {
-                let message =
-                    format!("{text}, memory of device {of}; the launch is on device {device}, {why}");
-                findings.push(call.finding(Rule::PeerAccess, message));
-                told.push(parameter);
+        let Some((device, unreached)) = crate::kernel::relaxed(&self.base, ask) else { return Vec::new() };
+        let (mut told, mut findings) = (Vec::new(), Vec::new());
+        for (of, candidate) in unreached {
+            if !told.contains(&candidate.parameter) {
+                told.push(candidate.parameter);
+                let text = self.lock().told_unreached(&candidate, of, context, device);
+                findings.extend(text.map(|text| call.finding(Rule::PeerAccess, text)));
             }
         }
         findings
@@ -102,9 +101,9 @@ impl Inner {
         (answer == CUresult::SUCCESS).then_some(device)
     }
 
-    /// The device of the memory at an address, and why that other device cannot access it; `None` if it can, or nobody knows.
-    fn why_not(&self, address: u64, device: i32, context_name: &str, owner: &Owner) -> Option<(i32, String)> {
-        let mut of = -1_i32;
+    /// The device of memory that another cannot access; `None` if it can, or nobody knows.
+    fn unreached(&self, candidate: &Candidate, device: i32) -> Option<i32> {
+        let (address, mut of) = (candidate.address, -1_i32);
         let which = Of::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL;
         // SAFETY: the attribute is a number of 4 bytes, for which the output is aligned, and it outlives the call; any address may be passed.
         let answer = unsafe { self.base.cuPointerGetAttribute((&raw mut of).cast(), which, address) };
@@ -112,19 +111,12 @@ impl Inner {
         if answer != CUresult::SUCCESS || of < 0 || self.is_managed(address) {
             return None;
         }
-        let why = match owner {
-            Owner::Context { name } if of != device => {
-                format!("where {context_name} has no peer access to {name}")
-            }
-            Owner::Pool if of != device && self.pool_access(address, device)? == 0 => {
-                "to which the memory's pool gives no access".to_owned()
-            }
-            Owner::Mapping if self.mapping_access(address, device)? == 0 => {
-                "to which cuMemSetAccess has given no access".to_owned()
-            }
-            _ => return None,
+        let is_unreached = match candidate.owner {
+            Owner::Context(_) => of != device,
+            Owner::Pool => of != device && self.pool_access(address, device)? == 0,
+            Owner::Mapping => self.mapping_access(address, device)? == 0,
         };
-        Some((of, why))
+        is_unreached.then_some(of)
     }
 
     /// All devices access managed memory.
@@ -170,7 +162,10 @@ fn location(device: i32) -> CUmemLocation {
 
 /// The context in which a launch runs: that of its function; a kernel of a library runs in that of the stream. `None` if it is not known.
 fn context_of(state: &State, call: &Call<'_>, raw: &Raw, of_library: bool) -> Option<u64> {
-    let of = |kind, handle| Some(state.objects.at(state.objects.find(kind, handle)?)?.context);
+    let of = |kind, handle| {
+        let object = state.objects.at(state.objects.find(kind, handle)?);
+        object.filter(|object| object.is_live()).map(|object| object.context)
+    };
     let context = match (of_library, raw.stream) {
         (false, _) => of(Kind::Function, raw.function)?,
         // The parameters of a node may name a context.
@@ -184,56 +179,42 @@ fn context_of(state: &State, call: &Call<'_>, raw: &Raw, of_library: bool) -> Op
 
 /// The memory of a launch that its context does not certainly reach.
 fn candidates(
-    state: &mut State,
+    state: &State,
     context: u64,
     kernel: &Kernel,
     block: &[u8],
     touches: &[Touch],
 ) -> Vec<Candidate> {
-    let parameters = || kernel.parameters.iter().flatten().copied().enumerate();
-    let argument = |(number, (offset, size)): (usize, (usize, usize))| {
-        let bytes = block.get(offset..offset.checked_add(size)?)?;
+    let argument = |(number, (offset, size)): (usize, &(usize, usize))| {
+        let bytes = block.get(*offset..offset.checked_add(*size)?)?;
         let address = u64::from_le_bytes(<[u8; 8]>::try_from(bytes).ok()?);
-        Some((Some(offset), address, format!("argument {number} is ")))
+        Some((Some(number), Some(*offset), address))
     };
-    let touched =
-        touches.iter().map(|touch| (touch.parameter, touch.address, "the kernel accesses ".to_owned()));
-    let used: Vec<_> = parameters().filter_map(argument).chain(touched).collect();
-    let mut candidates = Vec::new();
-    for (parameter, address, how) in used {
-        let Some((memory, offset)) = state.objects.memory_at(address) else { continue };
-        let Some(object) = state.objects.at(memory) else { continue };
-        let Some((name, made)) = object.is_live().then_some(object.name.plus(offset)).zip(object.made_by)
-        else {
-            continue;
-        };
-        let (call, function) = made;
-        let text = format!("{how}{name}, which {function} created in call {call}");
-        let owner_context = object.context;
-        let Some(mut owner) = owner_of(object, function, context) else { continue };
+    let arguments = kernel.parameters.iter().flatten().enumerate().filter_map(argument);
+    let touched = touches.iter().map(|touch| (None, touch.parameter, touch.address));
+    let mut candidates: Vec<Candidate> = Vec::new();
+    for (argument, parameter, address) in arguments.chain(touched) {
+        let Some((memory, _)) = state.objects.memory_at(address) else { continue };
+        let owner = state.objects.at(memory).and_then(|object| owner_of(state, object, context));
+        let Some(owner) = owner else { continue };
         // An allocation is reached as a whole; a reservation has parts.
         let is_known = |known: &Candidate| known.memory == memory && !matches!(owner, Owner::Mapping);
-        if candidates.iter().any(is_known) {
-            continue;
+        if !candidates.iter().any(is_known) {
+            candidates.push(Candidate { argument, parameter, address, memory, owner });
         }
-        if let Owner::Context { name } = &mut owner {
-            // Green contexts share a device's memory with other contexts.
-            if state.is_green || state.peers.contains(&(context, owner_context)) {
-                continue;
-            }
-            *name = state.context_name(owner_context);
-        }
-        candidates.push(Candidate { parameter, address, memory, text, owner });
     }
     candidates
 }
 
 /// Who decides whether a context reaches memory; `None` if it certainly does, or nobody knows.
-fn owner_of(object: &Object, function: &str, context: u64) -> Option<Owner> {
+fn owner_of(state: &State, object: &Object, context: u64) -> Option<Owner> {
+    let (_, function) = object.made_by.filter(|_| object.is_live())?;
     let is_own = object.context == context || object.context == 0;
     match (object.name.kind(), function) {
         (Kind::Memory, "cuMemAlloc_v2" | "cuMemAllocPitch_v2") if !is_own => {
-            Some(Owner::Context { name: String::new() })
+            // Green contexts share a device's memory with other contexts.
+            let is_reached = state.is_green || state.peers.contains(&(context, object.context));
+            (!is_reached).then_some(Owner::Context(object.context))
         }
         (Kind::Memory, "cuMemAllocAsync") if !is_own => Some(Owner::Pool),
         // The pool may be of any device.
@@ -244,6 +225,34 @@ fn owner_of(object: &Object, function: &str, context: u64) -> Option<Owner> {
 }
 
 impl State {
+    /// The message about memory of device `of`, which a launch in that context and on that device does not reach.
+    fn told_unreached(
+        &mut self,
+        candidate: &Candidate,
+        of: i32,
+        context: u64,
+        device: i32,
+    ) -> Option<String> {
+        let object = self.objects.at(candidate.memory)?;
+        let name = object.name.plus(candidate.address.saturating_sub(object.address));
+        let (call, function) = object.made_by?;
+        let uses = match candidate.argument {
+            Some(number) => format!("argument {number} is"),
+            None => "the kernel accesses".to_owned(),
+        };
+        let why = match candidate.owner {
+            Owner::Context(owner) => {
+                let [own, owner] = [context, owner].map(|context| self.context_name(context));
+                format!("where {own} has no peer access to {owner}")
+            }
+            Owner::Pool => "to which the memory's pool gives no access".to_owned(),
+            Owner::Mapping => "to which cuMemSetAccess has given no access".to_owned(),
+        };
+        Some(format!(
+            "{uses} {name}, which {function} created in call {call}, memory of device {of}; the launch is on device {device}, {why}"
+        ))
+    }
+
     /// Records calls that give or take peer access, and the end of contexts that have it.
     pub(super) fn peers_changed(&mut self, call: &Call<'_>) {
         let ended = match call.function.name {

@@ -43,37 +43,40 @@ impl Calls {
     /// # Ok::<(), cuda_harness::Error>(())
     /// ```
     pub fn is_ordered(&self, first: usize, second: usize) -> bool {
-        matches!(self.unordered(first, |call| call.number() == second), Ok(1))
+        matches!(self.unordered(|call| call.number() == first, |call| call.number() == second), Ok(1..))
     }
 
-    /// How many of these calls there are after the first, if the work of all of them is ordered after its; otherwise the first that is
-    /// not, and what would order it.
+    /// How many pairs there are of a first call and a later second one, if the work of each second is ordered after that of all firsts before
+    /// it; otherwise a pair that is not ordered, and what would order it. Of firsts that are ordered the last counts.
     pub(crate) fn unordered(
         &self,
-        first: usize,
+        is_first: impl Fn(&Call) -> bool,
         is_second: impl Fn(&Call) -> bool,
-    ) -> Result<usize, (&Call, String)> {
-        let (mut seen, mut is_begun, mut count) = (Order::default(), false, 0);
+    ) -> Result<usize, (&Call, &Call, String)> {
+        let (mut none, mut firsts, mut pairs) = (Order::default(), Vec::<(&Call, Order)>::new(), 0);
         for call in self.iter() {
-            if is_begun && is_second(call) {
-                if !seen.knows(call) {
-                    return Err((call, seen.what_would_tell(call)));
+            if is_second(call) {
+                if let Some((first, seen)) = firsts.iter().find(|(_, seen)| !seen.knows(call)) {
+                    return Err((first, call, seen.what_would_tell(call)));
                 }
-                count += 1;
+                pairs += firsts.len();
             }
-            if call.number() == first {
-                is_begun = true;
+            none.call(call);
+            firsts.iter_mut().for_each(|(_, seen)| seen.call(call));
+            if is_first(call) {
+                // Whatever is ordered after this call is ordered after them, too.
+                firsts.retain(|(_, seen)| !seen.knows(call));
+                let mut seen = none.clone();
                 seen.begin(call);
-            } else {
-                seen.call(call);
+                firsts.push((call, seen));
             }
         }
-        Ok(count)
+        Ok(pairs)
     }
 }
 
 /// The streams and threads that know that the first call's work is done: later work there is ordered after it.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Order {
     streams: Vec<Stream>,
     /// Events whose last record is ordered after it.

@@ -3,7 +3,6 @@
 use crate::call::{Call, Calls};
 use crate::functions::symbol;
 use crate::glob;
-use std::collections::HashSet;
 use std::fmt::Write as _;
 
 /// The calls between two that a message shows.
@@ -65,21 +64,14 @@ macro_rules! assert_ordered {
 ///
 /// A text that shows the two calls whose work is not ordered, or the pattern that names no call.
 pub fn compare_order(calls: &Calls, first: &str, second: &str) -> Result<(), String> {
-    let is_second: HashSet<usize> =
-        calls.iter().filter(|call| is_named(call, second)).map(|call| call.number()).collect();
-    let mut firsts = calls.iter().filter(|call| is_named(call, first)).peekable();
-    let is_there = firsts.peek().is_some();
-    let mut pairs = 0;
-    for before in firsts {
-        match calls.unordered(before.number(), |call| is_second.contains(&call.number())) {
-            Ok(count) => pairs += count,
-            Err((call, cure)) => return Err(why(calls, before, call, &cure)),
-        }
+    match calls.unordered(|call| is_named(call, first), |call| is_named(call, second)) {
+        Ok(1..) => return Ok(()),
+        Ok(0) => {}
+        Err((before, call, cure)) => return Err(why(calls, before, call, &cure)),
     }
-    let missing = match (pairs, is_there) {
-        (1.., _) => return Ok(()),
-        (0, true) => format!("no call after `{first}` is `{second}`"),
-        (0, false) => format!("no call is `{first}`"),
+    let missing = match calls.iter().any(|call| is_named(call, first)) {
+        true => format!("no call after `{first}` is `{second}`"),
+        false => format!("no call is `{first}`"),
     };
     Err(format!("{missing}:\n{}", calls.snapshot()))
 }

@@ -356,6 +356,17 @@ fn work_is_ordered_by_names_and_by_what_calls_say() {
     ok(unsafe { fills.cuda.driver.cuStreamSynchronize(fills.streams[1]) }).unwrap();
     ok(unsafe { fills.cuda.driver.cuMemsetD8(fills.memory, 1, 64) }).unwrap();
     assert_ordered!(fills.spy, "cuMemsetD8Async", "cuMemsetD8");
+    // Of many that are ordered the last decides.
+    for _ in 0..2000 {
+        fills.fill(0);
+    }
+    assert_ordered!(fills.spy, "cuMemsetD8Async(*stream#1)", "cuMemsetD8Async(*stream#1)");
+    fills.record(0);
+    fills.fill(0);
+    fills.wait(1);
+    fills.fill(1);
+    let text = compare_order(&fills.spy.calls(), "cuMemset*stream#1)", "cuMemset*stream#2)").unwrap_err();
+    assert_eq!(text.lines().count(), 5, "{text}");
     // The third knows of neither, but one that comes after it is not compared with it.
     fills.fill(2);
     assert_ordered!(fills.spy, "cuMemsetD8Async(*stream#2)", "cuMemsetD8");

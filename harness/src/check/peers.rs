@@ -104,6 +104,10 @@ impl Inner {
     /// The device of memory that another cannot access; `None` if it can, or nobody knows.
     fn unreached(&self, candidate: &Candidate, device: i32) -> Option<i32> {
         let (address, mut of) = (candidate.address, -1_i32);
+        // Asked first, because it is all that has to be asked of memory that is reached.
+        if matches!(candidate.owner, Owner::Mapping) && self.mapping_access(address, device)? != 0 {
+            return None;
+        }
         let which = Of::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL;
         // SAFETY: the attribute is a number of 4 bytes, for which the output is aligned, and it outlives the call; any address may be passed.
         let answer = unsafe { self.base.cuPointerGetAttribute((&raw mut of).cast(), which, address) };
@@ -114,7 +118,7 @@ impl Inner {
         let is_unreached = match candidate.owner {
             Owner::Context(_) => of != device,
             Owner::Pool => of != device && self.pool_access(address, device)? == 0,
-            Owner::Mapping => self.mapping_access(address, device)? == 0,
+            Owner::Mapping => true,
         };
         is_unreached.then_some(of)
     }
@@ -198,7 +202,8 @@ fn candidates(
         let owner = state.objects.at(memory).and_then(|object| owner_of(state, object, context));
         let Some(owner) = owner else { continue };
         // An allocation is reached as a whole; a reservation has parts.
-        let is_known = |known: &Candidate| known.memory == memory && !matches!(owner, Owner::Mapping);
+        let is_part = matches!(owner, Owner::Mapping);
+        let is_known = |known: &Candidate| known.memory == memory && (!is_part || known.address == address);
         if !candidates.iter().any(is_known) {
             candidates.push(Candidate { argument, parameter, address, memory, owner });
         }

@@ -21,7 +21,7 @@ use cuda_launch::operation::{DeviceOperation, SingleStream, block_on};
 use cuda_launch::sys::{CUresult, Driver};
 use cuda_launch::{
     Attribute, CaptureMode, CudaContext, CudaGraph, CudaModule, CudaStream, DeviceBuffer, Error, ErrorKind,
-    LaunchConfig, LaunchPlan, ManagedBuffer, cuda_launch, cuda_module, kernel_args,
+    LaunchConfig, LaunchPlan, ManagedBuffer, cuda_launch, cuda_module, kernel_args, load_kernel_module,
 };
 use std::sync::Arc;
 
@@ -100,6 +100,23 @@ fn launches(on: &On) -> Result<(), Error> {
         args: [N as u64, 2.0f32, ptr(x), ptr_mut(y)] }
     };
     assert!(wrong.unwrap_err().is_argument_mismatch());
+    Ok(())
+}
+
+/// The README's first program.
+fn kernel_files(on: &On) -> Result<(), Error> {
+    let stream = on.ctx.default_stream();
+    let module = load_kernel_module(&on.ctx, "vecadd")?;
+    let a = DeviceBuffer::from_host(&stream, &[1.0f32; N])?;
+    let b = DeviceBuffer::from_host(&stream, &[2.0f32; N])?;
+    let mut c = DeviceBuffer::<f32>::zeroed(&stream, N)?;
+    // SAFETY: 1 to 6: vecadd takes three slices, stays inside them, and ends; the buffers live until to_host_vec has waited for the
+    // stream.
+    unsafe {
+        cuda_launch! { kernel: vecadd, stream: stream, module: module, config: CONFIG,
+        args: [slice(a), slice(b), slice_mut(c)] }
+    }?;
+    assert_eq!(c.to_host_vec(&stream)?, [3.0; N]);
     Ok(())
 }
 
@@ -314,6 +331,7 @@ type Program = fn(&On) -> Result<(), Error>;
 
 /// What is tried, and the first driver that has it.
 const ALL: &[(&str, u32, Program)] = &[
+    ("kernel files", 11_080, kernel_files),
     ("launches", 11_080, launches),
     ("functions and builders", 11_080, functions_and_builders),
     ("typed modules", 11_080, typed_modules),

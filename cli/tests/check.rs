@@ -12,7 +12,7 @@ use faults::{FAULTS, Fault};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use support::{Run, TOOL, finished, recorder, root, scratch, tool};
+use support::{Run, finished, recorder, root, scratch, tool};
 
 /// A folder with the recorder under the driver's name, for programs that are linked with it.
 struct Programs {
@@ -441,40 +441,6 @@ fn launches_that_break_a_rule_are_refused_where_that_is_asked() {
     // What is allowed is not refused.
     let (_, answer) = programs.check(&["--refuse", "--allow", "bad-pointer:fill"], &[&program]);
     assert_eq!(rules(&answer), ["sticky-fault"]);
-}
-
-/// The examples that cargo has built beside the tool: with all tests, or by `cargo build --examples`.
-#[test]
-fn the_examples_are_not_reported() {
-    let Some(recorder) = recorder() else { return };
-    let folder = Path::new(TOOL).parent().unwrap().join("examples");
-    for (name, options) in [
-        ("vecadd", &[][..]),
-        ("raw", &[]),
-        ("builder", &[]),
-        ("typed", &[]),
-        ("graph", &[]),
-        ("everything", &[]),
-        // It has streams that live as long as the process.
-        ("async", &["--allow", "leak"]),
-    ] {
-        let Some(program) =
-            or_skip(Some(folder.join(name)).filter(|file| file.exists()), "examples are not built")
-        else {
-            continue;
-        };
-        let mut command = tool();
-        command
-            .args(["check", "--json", "--driver", "emulator"])
-            .args(options)
-            .arg("--recorder")
-            .arg(&recorder);
-        command.env("CUDA_LAUNCH_KERNEL_DIR", root().join("examples/kernels")).arg("--").arg(program);
-        let run = finished(&command.output().unwrap());
-        let answer: Value = serde_json::from_str(&run.out).unwrap_or_else(|e| panic!("{e}: {}", run.err));
-        assert_eq!((run.code, rules(&answer)), (0, vec![]), "{name}: {}", run.err);
-        assert!(answer["calls"].as_u64().unwrap() > 10, "{name}: {}", run.err);
-    }
 }
 
 #[test]

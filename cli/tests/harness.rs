@@ -144,6 +144,50 @@ fn the_program_in_c_of_the_page_about_testing_does_what_the_page_says() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+/// Whether a text has these parts, one after the other.
+fn has_parts<'part>(text: &str, mut parts: impl Iterator<Item = &'part str>) -> bool {
+    parts.try_fold(text, |rest, part| rest.split_once(part).map(|(_, rest)| rest)).is_some()
+}
+
+/// The page's program prints what the page says, with its lines folded and `..` for what is left out; corrected as the page says, it passes.
+#[test]
+fn the_program_in_python_of_the_page_about_testing_does_what_the_page_says() {
+    if emulator_library().is_none() {
+        return;
+    }
+    let mut python = Command::new("python");
+    let found = python.args(["-c", "import numba, numba_cuda, numpy, pytest"]).output();
+    let has_all = found.is_ok_and(|output| output.status.success());
+    if or_skip(has_all.then_some(()), "there is no Python with numba-cuda and pytest").is_none() {
+        return;
+    }
+    let folder = scratch("harness-numba");
+    let page = std::fs::read_to_string(support::root().join("docs/testing.md")).unwrap();
+    let section = "A program in Python, with numba";
+    let (source, console) = (block(&page, section, "python"), block(&page, section, "console"));
+    let (_, rest) = console.split_once("\n$ cuda-launch ").expect("the command");
+    let (command, said) = rest.split_once('\n').expect("what it prints");
+    let run = |source: &str| {
+        let file = folder.join(command.rsplit(' ').next().unwrap());
+        std::fs::write(file, source).unwrap();
+        // pytest shortens its last line to the width of the terminal.
+        finished(&tool().current_dir(&folder).env("COLUMNS", "80").args(command.split(' ')).output().unwrap())
+    };
+    let wrong = run(source);
+    let text = format!("{}{}", wrong.out, wrong.err);
+    let (fault, failed) = said.split_once("\nFAILED").expect("pytest's line");
+    // Which line of PTX it is depends on the version of numba-cuda.
+    let fault = fault.replace('\n', " ");
+    let (before, after) = fault.split_once("PTX line ").unwrap();
+    let after = after.trim_start_matches(|c: char| c.is_ascii_digit());
+    let failed = failed.strip_suffix("...").unwrap();
+    let parts = before.split("..").chain(["PTX line "]).chain(after.split("..")).chain([failed]);
+    assert!(wrong.code == 1 && has_parts(&text, parts), "{}: {text}\nthe page says\n{said}", wrong.code);
+    let right = run(&source.replace("if i < target.size:", "if i < target.size - 1:"));
+    assert_eq!(right.code, 0, "{}{}", right.out, right.err);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 /// By the first ABI, on a thread's own stream and into a graph: the ledger has it, whichever function began it.
 #[test]
 fn a_capture_that_is_left_open_is_reported() {

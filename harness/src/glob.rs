@@ -1,4 +1,4 @@
-//! Names of kernels with `*` for any text.
+//! Names of kernels, and calls, with `*` for any text.
 
 /// Whether a text matches, where `*` is any text. Each part is searched after the previous one, so the time is at most quadratic in
 /// the length.

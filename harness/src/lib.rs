@@ -10,8 +10,8 @@
 //!
 //! Based on this,
 //!
-//! - [`assert_calls!`], [`assert_no_calls!`] and [`assert_at_most!`] say which calls are expected, and [`Calls::is_ordered`] whether one
-//!   piece of work is done before another begins;
+//! - [`assert_calls!`], [`assert_no_calls!`] and [`assert_at_most!`] say which calls are expected, and [`assert_ordered!`] that one piece
+//!   of work is done before another begins;
 //! - [`every_failure`] runs a program once for each of its calls and each way in which that call can fail, and reports panics, hangs and
 //!   leaks.
 //!
@@ -50,7 +50,6 @@ mod every_failure;
 mod expect;
 mod fault;
 mod functions;
-#[cfg(any(feature = "check", feature = "record"))]
 mod glob;
 mod hold;
 mod intercept;
@@ -64,6 +63,7 @@ mod nodes;
 pub mod null;
 mod objects;
 mod order;
+mod ordered;
 mod procs;
 mod ptx_version;
 mod read;
@@ -95,6 +95,7 @@ pub use hold::Hold;
 pub use kind::Kind;
 pub use launch::{Launch, LaunchAttribute, Parameter};
 pub use ledger::{Entry, Ledger, Mistake, Problem};
+pub use ordered::compare_order;
 pub use replace::replaced;
 pub use report::{Finding, Report, Site, What};
 pub use skip::{SKIPPED_FILE, or_skip, skipped};

@@ -43,24 +43,40 @@ impl Calls {
     /// # Ok::<(), cuda_harness::Error>(())
     /// ```
     pub fn is_ordered(&self, first: usize, second: usize) -> bool {
-        let (mut seen, mut from) = (Order::default(), None);
+        matches!(self.unordered(|call| call.number() == first, |call| call.number() == second), Ok(1..))
+    }
+
+    /// How many pairs there are of a first call and a later second one, if the work of each second is ordered after that of all firsts before
+    /// it; otherwise a pair that is not ordered, and what would order it. Of firsts that are ordered the last counts.
+    pub(crate) fn unordered(
+        &self,
+        is_first: impl Fn(&Call) -> bool,
+        is_second: impl Fn(&Call) -> bool,
+    ) -> Result<usize, (&Call, &Call, String)> {
+        let (mut none, mut firsts, mut pairs) = (Order::default(), Vec::<(&Call, Order)>::new(), 0);
         for call in self.iter() {
-            if call.number() == second {
-                return from.is_some() && seen.knows(call);
+            if is_second(call) {
+                if let Some((first, seen)) = firsts.iter().find(|(_, seen)| !seen.knows(call)) {
+                    return Err((first, call, seen.what_would_tell(call)));
+                }
+                pairs += firsts.len();
             }
-            if call.number() == first {
-                from = Some(());
+            none.call(call);
+            firsts.iter_mut().for_each(|(_, seen)| seen.call(call));
+            if is_first(call) {
+                // Whatever is ordered after this call is ordered after them, too.
+                firsts.retain(|(_, seen)| !seen.knows(call));
+                let mut seen = none.clone();
                 seen.begin(call);
-            } else {
-                seen.call(call);
+                firsts.push((call, seen));
             }
         }
-        false
+        Ok(pairs)
     }
 }
 
 /// The streams and threads that know that the first call's work is done: later work there is ordered after it.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Order {
     streams: Vec<Stream>,
     /// Events whose last record is ordered after it.
@@ -120,6 +136,31 @@ impl Order {
     /// Whether the work of this call is ordered after it.
     fn knows(&self, call: &Call) -> bool {
         self.threads.contains(&call.thread()) || Stream::of(call).is_some_and(|stream| self.reaches(&stream))
+    }
+
+    /// What would order the work of this call after it.
+    fn what_would_tell(&self, call: &Call) -> String {
+        let stream = |name: &str| match name {
+            "default" | "legacy" => "the default stream".to_owned(),
+            "per-thread" => "the thread's own stream".to_owned(),
+            name => name.to_owned(),
+        };
+        let event = match (self.events.first(), self.streams.first()) {
+            (Some(event), _) => format!("{event}, which is recorded after the first,"),
+            (None, Some(first)) => {
+                format!(
+                    "an event that is recorded on {} after the first (cuEventRecord)",
+                    stream(&first.name)
+                )
+            }
+            (None, None) => return "the other thread has to wait for the first, too".to_owned(),
+        };
+        match name_of_stream(call) {
+            Some(name) => {
+                format!("{} waits for {event} before the second (cuStreamWaitEvent)", stream(&name))
+            }
+            None => format!("the host waits for {event} before the second (cuEventSynchronize)"),
+        }
     }
 
     /// Whether work submitted to this stream now is ordered after it.

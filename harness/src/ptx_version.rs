@@ -7,7 +7,7 @@ use crate::functions::Function;
 use crate::read;
 use cuda_driver_sys::newest_ptx;
 use std::ffi::CStr;
-use std::ptr::with_exposed_provenance;
+use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
 
 /// `CU_JIT_INPUT_PTX`
 const PTX: u64 = 1;
@@ -61,7 +61,8 @@ fn is(kind: u64) -> bool {
 }
 
 impl Later {
-    /// Writes the sentence of a driver into the error log of the call, if it has one.
+    /// Writes the sentence of a driver into the error log of the call, if it has one, and its length beside it: without the NUL, or
+    /// the size of the log where it was cut.
     ///
     /// # Safety
     ///
@@ -81,28 +82,30 @@ impl Later {
         }
         let (options, values) = (
             with_exposed_provenance::<u32>(options as usize),
-            with_exposed_provenance::<u64>(values as usize),
+            with_exposed_provenance_mut::<u64>(values as usize),
         );
-        let value = |option: u32| {
+        let place = |option: u32| {
             // SAFETY: two arrays of that many elements, which nothing writes during the call, by duty 1; reads need no alignment here.
             (0..count as u32 as usize).find_map(|at| unsafe {
-                (options.add(at).read_unaligned() == option).then(|| values.add(at).read_unaligned())
+                (options.add(at).read_unaligned() == option).then(|| values.add(at))
             })
         };
-        let (Some(buffer), Some(size)) = (value(LOG), value(LOG_SIZE)) else { return };
-        let room = (size as u32 as usize).saturating_sub(1);
-        if buffer == 0 || room == 0 {
-            return;
-        }
+        let (Some(buffer), Some(size_at)) = (place(LOG), place(LOG_SIZE)) else { return };
+        // SAFETY: elements of the array of values, as above.
+        let (buffer, size) = unsafe { (buffer.read_unaligned(), size_at.read_unaligned() as u32 as usize) };
         let text = self.to_string();
-        let text = text.as_bytes().get(..room.min(text.len())).unwrap_or_default();
-        let place = std::ptr::with_exposed_provenance_mut::<u8>(buffer as usize);
-        // SAFETY: the program's buffer of `size` bytes for the log, which nothing else uses during the call, by duty 1; the text and its NUL are at
-        // most that long, and no part of the buffer.
-        unsafe {
-            place.copy_from_nonoverlapping(text.as_ptr(), text.len());
-            place.add(text.len()).write(0);
+        if buffer != 0 && size != 0 {
+            let shown = text.as_bytes().get(..text.len().min(size - 1)).unwrap_or_default();
+            let log = with_exposed_provenance_mut::<u8>(buffer as usize);
+            // SAFETY: the program's buffer of `size` bytes for the log, which nothing else uses during the call, by duty 1; the text and its NUL
+            // are at most that long, and no part of the buffer.
+            unsafe {
+                log.copy_from_nonoverlapping(shown.as_ptr(), shown.len());
+                log.add(shown.len()).write(0);
+            }
         }
+        // SAFETY: the element of the array of values, which the driver writes for this option: duty 1.
+        unsafe { size_at.write_unaligned(text.len().min(size) as u64) };
     }
 }
 

@@ -6,7 +6,9 @@
 mod support;
 
 use cuda_driver_sys::{CUevent, CUgraphNodeParams, CUgraphNodeType, CUstream};
-use cuda_harness::{Spy, assert_at_most, assert_calls, assert_no_calls, compare};
+use cuda_harness::{
+    Spy, assert_at_most, assert_calls, assert_no_calls, assert_ordered, compare, compare_order,
+};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{null, null_mut};
 use support::{Cuda, ok, spy};
@@ -339,4 +341,79 @@ fn an_event_that_a_graph_records_is_not_known_after_its_launch() {
         ok(driver.cuGraphExecDestroy(exec)).unwrap();
         ok(driver.cuGraphDestroy(graph)).unwrap();
     }
+}
+
+#[test]
+fn work_is_ordered_by_names_and_by_what_calls_say() {
+    let fills = Fills::new();
+    fills.fill(0);
+    fills.record(0);
+    fills.wait(1);
+    fills.fill(1);
+    assert_ordered!(fills.spy, "cuMemsetD8Async", "cuMemsetD8Async");
+    assert_ordered!(fills.spy.calls(), "cuMemsetD8Async(*stream#1)", "cuMemset*memory#1*stream#2*");
+    // A launch, a name of the header, and one call for each call of the other.
+    ok(unsafe { fills.cuda.driver.cuStreamSynchronize(fills.streams[1]) }).unwrap();
+    ok(unsafe { fills.cuda.driver.cuMemsetD8(fills.memory, 1, 64) }).unwrap();
+    assert_ordered!(fills.spy, "cuMemsetD8Async", "cuMemsetD8");
+    // Of many that are ordered the last decides.
+    for _ in 0..2000 {
+        fills.fill(0);
+    }
+    assert_ordered!(fills.spy, "cuMemsetD8Async(*stream#1)", "cuMemsetD8Async(*stream#1)");
+    fills.record(0);
+    fills.fill(0);
+    fills.wait(1);
+    fills.fill(1);
+    let text = compare_order(&fills.spy.calls(), "cuMemset*stream#1)", "cuMemset*stream#2)").unwrap_err();
+    assert_eq!(text.lines().count(), 5, "{text}");
+    // The third knows of neither, but one that comes after it is not compared with it.
+    fills.fill(2);
+    assert_ordered!(fills.spy, "cuMemsetD8Async(*stream#2)", "cuMemsetD8");
+    assert!(compare_order(&fills.spy.calls(), "cuMemsetD8", "cuMemsetD8Async(*stream#3)").is_err());
+}
+
+#[test]
+fn the_message_shows_the_calls_between_and_what_would_order_them() {
+    let fills = Fills::new();
+    let calls = |first, second| compare_order(&fills.spy.calls(), first, second).unwrap_err();
+    fills.fill(0);
+    fills.fill(1);
+    let text = calls("cuMemsetD8Async(*stream#1)", "cuMemsetD8Async(*stream#2)");
+    assert_eq!(
+        text,
+        "nothing orders the work of the second call after that of the first:
+  cuMemsetD8Async(dstDevice: memory#1, uc: 1, N: 64, hStream: stream#1)
+  cuMemsetD8Async(dstDevice: memory#1, uc: 1, N: 64, hStream: stream#2)
+what would: stream#2 waits for an event that is recorded on stream#1 after the first (cuEventRecord) before the second (cuStreamWaitEvent)"
+    );
+    fills.record(0);
+    ok(unsafe { fills.cuda.driver.cuMemsetD8Async(fills.memory, 2, 32, fills.streams[3]) }).unwrap();
+    let text = message(|| assert_ordered!(fills.spy, "cuMemsetD8Async(*stream#1)", "cuMemset*uc: 2*"));
+    assert_eq!(
+        text,
+        "nothing orders the work of the second call after that of the first:
+  cuMemsetD8Async(dstDevice: memory#1, uc: 1, N: 64, hStream: stream#1)
+    cuMemsetD8Async(dstDevice: memory#1, uc: 1, N: 64, hStream: stream#2)
+    cuEventRecord(hEvent: event#1, hStream: stream#1)
+  cuMemsetD8Async(dstDevice: memory#1, uc: 2, N: 32, hStream: default)
+what would: the default stream waits for event#1, which is recorded after the first, before the second (cuStreamWaitEvent)"
+    );
+    // In the other order there is no such pair, and a name may be wrong.
+    for (first, second, says) in [
+        (
+            "cuMemset*stream#2*",
+            "cuMemset*stream#1*",
+            "no call after `cuMemset*stream#2*` is `cuMemset*stream#1*`:",
+        ),
+        ("cuMemsetD32Async", "cuMemsetD8Async", "no call is `cuMemsetD32Async`:"),
+    ] {
+        let text = calls(first, second);
+        assert!(text.starts_with(says) && text.contains("cuEventRecord(hEvent: event#1"), "{text}");
+    }
+    // A long program is not shown whole.
+    (0..40).for_each(|_| fills.record(1));
+    fills.fill(2);
+    let text = calls("cuMemsetD8Async(*stream#1)", "cuMemsetD8Async(*stream#3)");
+    assert!(text.contains("\n    and 13 more calls\n") && text.lines().count() == 35, "{text}");
 }

@@ -41,15 +41,20 @@ fn said(log: &[u8]) -> String {
     log.iter().take_while(|byte| **byte != 0).map(|byte| char::from(*byte)).collect()
 }
 
-/// What loading it answers, without and with a log, and what is in that.
+/// What loading it answers, without and with a log, and what is in that. The length beside the log is checked if it is an error.
 fn load(driver: &Driver, text: &CString, log: &mut [u8]) -> (CUresult, CUresult, String) {
     let mut module = null_mut();
     let image = text.as_ptr().cast();
     let plain = unsafe { driver.cuModuleLoadData(&mut module, image) };
     let (mut options, mut values) = log_options(log);
-    let (options, values) = (options.as_mut_ptr(), values.as_mut_ptr());
-    let logged = unsafe { driver.cuModuleLoadDataEx(&mut module, image, 2, options, values) };
-    (plain, logged, said(log))
+    let place = values.as_mut_ptr();
+    let logged = unsafe { driver.cuModuleLoadDataEx(&mut module, image, 2, options.as_mut_ptr(), place) };
+    let line = said(log);
+    if logged != CUresult::SUCCESS {
+        let is_cut = line.len() + 1 == log.len();
+        assert_eq!(values[0].addr(), if is_cut { log.len() } else { line.len() }, "{line}");
+    }
+    (plain, logged, line)
 }
 
 #[test]

@@ -1,28 +1,7 @@
 /* Right: memory that is mapped twice, a range of two mappings that one fill crosses, pinned and registered memory by its address on the
  * device. */
-#include "driver.h"
+#include "mapped.h"
 
-#define UNIT ((size_t)2 << 20)
-
-/* CUmemAllocationProp */
-typedef struct {
-    int type, handle_types, location, device;
-    void *security;
-    unsigned char flags[8];
-} properties;
-
-/* CUmemAccessDesc */
-typedef struct {
-    int location, device, flags;
-} access;
-
-int cuMemAddressReserve(ptr *, size_t, size_t, ptr, unsigned long long);
-int cuMemAddressFree(ptr, size_t);
-int cuMemCreate(unsigned long long *, size_t, const properties *, unsigned long long);
-int cuMemMap(ptr, size_t, size_t, unsigned long long, unsigned long long);
-int cuMemUnmap(ptr, size_t);
-int cuMemRelease(unsigned long long);
-int cuMemSetAccess(ptr, size_t, const access *, size_t);
 int cuMemHostGetDevicePointer_v2(ptr *, void *, u32);
 
 static const properties on_the_device = {.type = 1, .location = 1};

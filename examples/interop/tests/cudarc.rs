@@ -11,6 +11,9 @@ mod example;
 #[path = "../every_failure.rs"]
 mod program;
 
+#[path = "../scaled.rs"]
+mod scaled;
+
 use cuda_launch::{CudaDevice, Driver};
 use std::sync::Arc;
 use support::{built, child, is_child};
@@ -83,5 +86,37 @@ fn the_failures_of_a_program_over_cudarc_are_as_documented() {
         let row = format!("\n| `{function}` | {} |", rows[function]);
         assert!(page.contains(&row), "docs/testing.md has no row {row}");
     }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// The page's library over cudarc is the example, and the report of what it leaves behind is what the page says.
+#[test]
+fn the_library_over_cudarc_of_the_page_about_testing_does_what_the_page_says() {
+    const NAME: &str = "the_library_over_cudarc_of_the_page_about_testing_does_what_the_page_says";
+    if is_child() {
+        if let Err(error) = scaled::main() {
+            eprintln!("Error: {error:?}");
+        }
+        return;
+    }
+    let page = include_str!("../../../docs/testing.md");
+    let source = include_str!("../scaled.rs");
+    let (_, code) = source.split_once("\n\nuse ").unwrap();
+    let code = format!("\n```rust,ignore\nuse {}```\n", code.replace("pub(crate) fn", "fn"));
+    assert!(page.contains(&code), "docs/testing.md has another program than examples/interop/scaled.rs");
+    let (_, said) = page.split_once("-- target/debug/examples/scaled\n").unwrap();
+    let (said, _) = said.split_once("\n```").unwrap();
+    let Some(folder) = emulator_folder("scaled") else { return };
+    let run = |fault: &str| {
+        let variables = [
+            ("LD_LIBRARY_PATH", folder.as_os_str()),
+            ("CUDA_LAUNCH_HARNESS_LEAKS", "1".as_ref()),
+            ("CUDA_LAUNCH_HARNESS_FAIL", fault.as_ref()),
+        ];
+        let output = child(NAME, &variables);
+        String::from_utf8_lossy(&output.stderr).trim_end().to_owned()
+    };
+    assert_eq!(run(""), "cuda-harness: 0 live, 0 mistakes\nnothing is live");
+    assert_eq!(run("cuLaunchKernel@1=OUT_OF_MEMORY"), said);
     std::fs::remove_dir_all(folder).unwrap();
 }

@@ -8,6 +8,7 @@
 
 use super::Inner;
 use super::cluster;
+use super::cooperative;
 use super::ends::is_probe;
 use super::graphs::{self, Captured};
 use super::handles::handles;
@@ -236,6 +237,7 @@ impl Inner {
         let newest = call.function.effects.iter().any(loads).then(|| kernel::newest(&self.base)).flatten();
         let mut state = self.lock();
         call.doing().done(&mut state.objects, &results);
+        state.peers_changed(&call);
         if let Some(extent) = array
             && let Some(place) = state.objects.find(Kind::Array, made)
         {
@@ -309,16 +311,9 @@ impl Inner {
     /// 1. The contract of the call holds, and it has just returned.
     unsafe fn failed(&self, begun: Begun<'_>, answer: CUresult) -> Vec<Finding> {
         let Begun { call, launch, raw, undo, foreign, may_capture, ends, .. } = begun;
-        let is_cluster = answer == CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE;
-        let launched = launch.as_ref().zip(raw.as_ref()).filter(|_| is_cluster);
-        let cluster = launched.map(|(launch, raw)| {
-            // SAFETY: 1: the function is an argument of this launch, whose contract holds by duty 1.
-            let message = unsafe { cluster::why(&self.base, raw, launch.of_library) };
-            Finding {
-                kernel: Some(launch.kernel.name.to_string()),
-                ..call.finding(Rule::ClusterSize, message)
-            }
-        });
+        // SAFETY: 1: duty 1: the launch is that of this call.
+        let size =
+            launch.zip(raw).and_then(|(launch, raw)| unsafe { self.size(&call, &launch, &raw, answer) });
         let mut state = self.lock();
         state.capturing -= usize::from(may_capture);
         ends.into_iter().for_each(|ended| drop(state.captures.remove(&ended.id)));
@@ -328,13 +323,37 @@ impl Inner {
             return finding.into_iter().collect();
         }
         call.doing().refused(&mut state.objects, undo);
+        if answer == CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED {
+            state.peers_changed(&call);
+        }
         if !is_probe(call.function.name, answer) {
             let (times, _) = state.failed.entry((call.function.name, answer.0)).or_insert((0, call.number));
             *times += 1;
         }
         let told = foreign.iter().filter(|_| !state.is_green);
         let told = told.map(|problem| call.finding(Rule::WrongContext, words_of(problem)));
-        told.chain(cluster).chain(over_released(&call, &state, answer)).collect()
+        told.chain(size).chain(over_released(&call, &state, answer)).collect()
+    }
+
+    /// The limit that a launch broke, if that is what the driver's error says.
+    ///
+    /// # Safety
+    ///
+    /// 1. `raw` is the launch of a call whose contract holds and which has just returned; `launch` is what is known about it.
+    unsafe fn size(&self, call: &Call<'_>, launch: &Launch, raw: &Raw, answer: CUresult) -> Option<Finding> {
+        // SAFETY: 1: the function is an argument of the launch, whose contract holds by duty 1; 2: so is the stream.
+        let (rule, message) = unsafe {
+            match answer {
+                CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE => {
+                    (Rule::ClusterSize, cluster::why(&self.base, raw, launch.of_library))
+                }
+                CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE => {
+                    (Rule::CooperativeGrid, cooperative::why(&self.base, raw, launch.of_library))
+                }
+                _ => return None,
+            }
+        };
+        Some(Finding { kernel: Some(launch.kernel.name.to_string()), ..call.finding(rule, message) })
     }
 
     /// Whether a stream is being captured, so that calls submit nothing to a device.

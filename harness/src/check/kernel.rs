@@ -153,14 +153,15 @@ pub(super) fn newest(driver: &Driver) -> Option<u32> {
     Some(major * 10 + attribute(Device::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?)
 }
 
-fn device(driver: &Driver) -> Option<i32> {
+/// The device of the current context.
+pub(super) fn device(driver: &Driver) -> Option<i32> {
     let mut device = 0;
     // SAFETY: the output is a device number and outlives the call, which has no other requirement.
     let answer = unsafe { driver.cuCtxGetDevice(&mut device) };
     (answer == CUresult::SUCCESS).then_some(device)
 }
 
-fn of_device(driver: &Driver, device: i32, which: Device) -> Option<u32> {
+pub(super) fn of_device(driver: &Driver, device: i32, which: Device) -> Option<u32> {
     let mut value = 0;
     // SAFETY: the output is a number and outlives the call; for an invalid device the call returns an error.
     let answer = unsafe { driver.cuDeviceGetAttribute(&mut value, which, device) };

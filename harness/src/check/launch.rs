@@ -50,6 +50,7 @@ impl Inner {
             match block {
                 Ok(block) if findings.len() == before => {
                     touches = self.pointers(call, kernel, raw, &block, findings);
+                    findings.extend(self.out_of_reach(call, raw, (kernel, of_library), &block, &touches));
                 }
                 Ok(_) => {}
                 Err((rule, message)) => findings.push(call.finding(rule, message)),

@@ -10,7 +10,9 @@
 //! | `state` | the state between calls |
 //! | `handles` | the handles that a call uses |
 //! | `launch` | a launch |
+//! | `cluster`, `cooperative` | why a driver refused a cluster, or a cooperative grid |
 //! | `packet`, `limits`, `pointers` | the parts of a launch: argument list, sizes, addresses |
+//! | `peers` | memory that the device of a launch cannot access |
 //! | `kernel`, `image`, `walk` | information about a kernel: from the driver, and from its PTX |
 //! | `sides`, `range` | what calls copy and fill; copies and fills past the end of their memory |
 //! | `work`, `order` | the work that calls submit to streams, and how it is ordered |
@@ -27,6 +29,7 @@ mod area;
 mod call;
 mod clock;
 mod cluster;
+mod cooperative;
 mod ends;
 mod graphs;
 mod handles;
@@ -37,6 +40,7 @@ mod launch;
 mod limits;
 mod order;
 mod packet;
+mod peers;
 mod pointers;
 mod range;
 mod rule;
@@ -58,7 +62,7 @@ use state::State;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// The maximum number of reported findings of one rule in one function and kernel.
@@ -134,6 +138,7 @@ impl CheckOptions {
             state: Mutex::new(State::default()),
             told: Mutex::default(),
             is_off: AtomicBool::new(false),
+            has_several_devices: OnceLock::new(),
         });
         lease.give(inner.clone());
         let driver = shims::driver(lease, &inner.has);
@@ -235,6 +240,8 @@ struct Inner {
     /// How often each rule was broken in each function and kernel.
     told: Mutex<HashMap<Broken, usize>>,
     is_off: AtomicBool,
+    /// Whether the driver has more than one device.
+    has_several_devices: OnceLock<bool>,
 }
 
 impl Inner {

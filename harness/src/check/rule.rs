@@ -50,6 +50,8 @@ rules! {
     BadPointer "bad-pointer" Error "pass an address of live device memory; host memory has to be allocated by or registered with the driver";
     /// A kernel's argument is an address in memory that was freed.
     FreedPointer "freed-pointer" Error "free memory after the last launch that uses it";
+    /// A kernel's argument is an address in memory that the kernel's device cannot access.
+    PeerAccess "peer-access" Error "call cuCtxEnablePeerAccess in the kernel's context, cuMemPoolSetAccess for memory of a pool, cuMemSetAccess for mapped memory; or copy the data to the kernel's device";
     /// A kernel uses an address that is not aligned to what it loads or stores.
     MisalignedPointer "misaligned-pointer" Error "pass an address that is a multiple of the size of each load or store";
     /// A grid or block that is empty, or larger than the device allows.
@@ -60,6 +62,8 @@ rules! {
     SharedMemory "shared-memory" Error "request less, or raise CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES before the launch";
     /// A cluster that the grid, the kernel or the device does not allow.
     ClusterSize "cluster-size" Error "make the grid a multiple of the cluster; beyond 8 blocks, set CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, and ask cuOccupancyMaxPotentialClusterSize";
+    /// A cooperative grid of more blocks than fit on the device at once.
+    CooperativeGrid "cooperative-grid" Error "launch no more blocks than cuOccupancyMaxActiveBlocksPerMultiprocessor times the number of multiprocessors, and let each process a part of the data in a loop";
     /// A handle that is null or cannot be one.
     NullHandle "null-handle" Error "check the result of the call that should have created it";
     /// A handle of another kind of object, or a number that is not a handle.

@@ -10,7 +10,7 @@ use crate::kind::Kind;
 use crate::objects::{Objects, Place, Quick};
 use crate::value::Value;
 use cuda_driver_sys::CUresult;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 /// The number of launches that are remembered, one of which may have caused a fault.
@@ -34,6 +34,8 @@ pub(super) struct State {
     pub(super) clones: HashMap<u64, (u64, Place), Quick>,
     /// The captures in progress, by their numbers.
     pub(super) captures: HashMap<u64, Capture, Quick>,
+    /// The contexts that have peer access, each with the one to whose memory.
+    pub(super) peers: HashSet<(u64, u64), Quick>,
     /// The number of calls in progress that end a capture.
     pub(super) ending: usize,
     /// The number of calls in progress that may add to a capture.
@@ -90,7 +92,7 @@ impl State {
     }
 
     /// A context's name.
-    fn context_name(&mut self, context: u64) -> String {
+    pub(super) fn context_name(&mut self, context: u64) -> String {
         let device = self.objects.primaries.iter().find(|(_, primary)| **primary == context);
         let primary = device.and_then(|(device, _)| self.objects.find(Kind::PrimaryContext, *device));
         match primary.and_then(|place| self.objects.at(place)) {

@@ -13,7 +13,7 @@ use crate::wheels::Wheels;
 /// Beside this file; the programs and the rows that it runs are those of `cli/tests/check.rs`.
 const SCRIPT: &str = include_str!("check.sh");
 
-/// Those of the test `the_examples_are_not_reported`.
+/// Some of those of `cli/tests/check_examples.rs`.
 const EXAMPLES: &[&str] = &["vecadd", "raw", "builder", "typed", "graph", "everything", "async"];
 
 /// Builds the tool and the programs into `folder`; returns their bytes.

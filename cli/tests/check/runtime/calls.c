@@ -1,4 +1,4 @@
-/* Calls each function of `runtime.h` once or twice: `./calls LOG`, where LOG is the file to which `cuda-launch check --log LOG` adds the
+/* Calls each function of `runtime.h` once or twice, but for those that need two devices: `./calls LOG`, where LOG is the file to which `cuda-launch check --log LOG` adds the
    driver's calls. Before each it adds its name, so that the file says which calls of the driver a function of the runtime makes. */
 #include "runtime.h"
 
@@ -76,6 +76,12 @@ int main(int count, char **arguments) {
     void *list[] = {&x};
     CALL(cudaLaunchKernel(kernel, (dim3){1, 1, 1}, (dim3){32, 1, 1}, list, 0, stream));
     CALL(cudaLaunchKernel(kernel, (dim3){1, 1, 1}, (dim3){32, 1, 1}, list, 0, stream));
+    int blocks;
+    config config = {{1, 1, 1}, {32, 1, 1}, 0, stream, NULL, 0};
+    CALL(cudaLaunchKernelExC(&config, kernel, list));
+    CALL(cudaLaunchCooperativeKernel(kernel, (dim3){1, 1, 1}, (dim3){32, 1, 1}, list, 0, stream));
+    CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, 32, 0));
+    CALL(cudaDeviceGetAttribute(&blocks, MULTIPROCESSORS, 0));
     CALL(cudaStreamBeginCapture(stream, 0));
     CALL(cudaStreamEndCapture(stream, &graph));
     CALL(cudaGraphInstantiate(&exec, graph, 0));

@@ -319,6 +319,37 @@ static void shared_memory(void) {
     end();
 }
 
+/* A grid that is no multiple of the cluster, and a cluster of more blocks than every device has. */
+static void cluster(void) {
+    u32 count = 64, value = 1;
+    void *arguments[] = {&x, &count, &value};
+    attribute two = {.id = CLUSTER, .cluster = {2, 1, 1}}, many = {.id = CLUSTER, .cluster = {wrong ? 16 : 8, 1, 1}};
+    config odd = {{wrong ? 3 : 4, 1, 1}, {64, 1, 1}, 0, stream, &two, 1};
+    config large = {{16, 1, 1}, {64, 1, 1}, 0, stream, &many, 1};
+    cudaLaunchKernelExC(&odd, fill, arguments);
+    cudaGetLastError();
+    cudaLaunchKernelExC(&large, fill, arguments);
+    cudaGetLastError();
+    end();
+}
+
+/* One block more than the device runs at once. With as much shared memory for each, few of them do. */
+static void cooperative_grid(void) {
+    u32 count = 64, value = 1;
+    void *arguments[] = {&x, &count, &value};
+    int on_each, multiprocessors;
+    OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&on_each, fill, 64, 48 * 1024));
+    OK(cudaDeviceGetAttribute(&multiprocessors, MULTIPROCESSORS, 0));
+    dim3 grid = {on_each * multiprocessors + wrong, 1, 1}, block = {64, 1, 1};
+    attribute cooperative = {.id = COOPERATIVE, .cooperative = 1};
+    config launch = {grid, block, 48 * 1024, stream, &cooperative, 1};
+    cudaLaunchCooperativeKernel(fill, grid, block, arguments, 48 * 1024, stream);
+    cudaGetLastError();
+    cudaLaunchKernelExC(&launch, fill, arguments);
+    cudaGetLastError();
+    end();
+}
+
 static void misaligned_pointer(void) {
     fill_on(stream, x + (wrong ? 2 : 4), 32, 1);
     end();
@@ -414,6 +445,26 @@ static void wrong_context(void) {
     end();
 }
 
+/* A kernel of the first device writes to memory of the second. */
+static void peer_access(void) {
+    char *y;
+    int devices;
+    OK(cudaGetDeviceCount(&devices));
+    if (devices < 2)
+        exit(ONE_DEVICE);
+    OK(cudaSetDevice(1));
+    OK(cudaMalloc((void **)&y, 256));
+    OK(cudaSetDevice(0));
+    if (!wrong)
+        OK(cudaDeviceEnablePeerAccess(1, 0));
+    fill_on(stream, y, 64, 1);
+    OK(cudaStreamSynchronize(stream));
+    OK(cudaSetDevice(1));
+    OK(cudaFree(y));
+    OK(cudaSetDevice(0));
+    end();
+}
+
 static void open_capture(void) {
     handle graph;
     OK(cudaStreamBeginCapture(stream, 0));
@@ -444,9 +495,9 @@ static const struct {
     FAULT(none), FAULT(out_of_range), FAULT(rows), {"planes", planes_of_rows}, FAULT(box_of_an_array), FAULT(fill_of_rows), FAULT(freed_pointer), FAULT(use_after_free), FAULT(double_free), FAULT(stream_race),
     FAULT(race_behind_a_graph), FAULT(pinned_freed_early), FAULT(past_what_is_registered),
     FAULT(race_with_the_default_stream), FAULT(leak), FAULT(failed_call), FAULT(failed_launch), FAULT(failed_and_told), FAULT(launch_dimensions), FAULT(too_many_threads),
-    FAULT(block_size), FAULT(shared_memory), FAULT(misaligned_pointer), FAULT(past_the_end), FAULT(bad_pointer),
+    FAULT(block_size), FAULT(shared_memory), FAULT(cluster), FAULT(cooperative_grid), FAULT(misaligned_pointer), FAULT(past_the_end), FAULT(bad_pointer),
     FAULT(missing_arguments), FAULT(null_argument), FAULT(dead_stream), FAULT(dead_event), FAULT(null_handle),
-    FAULT(wrong_handle), FAULT(wrong_context), FAULT(open_capture), FAULT(sticky_fault),
+    FAULT(wrong_handle), FAULT(wrong_context), FAULT(peer_access), FAULT(open_capture), FAULT(sticky_fault),
 };
 
 int main(int count, char **arguments) {

@@ -28,6 +28,28 @@ typedef struct {
     size_t width, height, depth;
     int kind;
 } planes;
+/* cudaLaunchAttribute and cudaLaunchConfig_t, which the driver's are like. */
+typedef struct {
+    int id;
+    char padding[4];
+    union {
+        dim3 cluster;
+        int cooperative;
+        char bytes[64];
+    };
+} attribute;
+typedef struct {
+    dim3 grid, block;
+    size_t shared;
+    handle stream;
+    attribute *attributes;
+    u32 number;
+} config;
+#define COOPERATIVE 2
+#define CLUSTER 4
+/* Of cudaDeviceAttr. */
+#define MULTIPROCESSORS 16
+
 /* cudaChannelFormatDesc */
 typedef struct {
     int x, y, z, w, kind;
@@ -75,4 +97,9 @@ typedef struct {
     F(cudaLibraryLoadData, (handle *, const void *, void *, void **, u32, void *, void **, u32))   \
     F(cudaLibraryGetKernel, (handle *, handle, const char *))                                      \
     F(cudaLibraryUnload, (handle))                                                                 \
-    F(cudaLaunchKernel, (const void *, dim3, dim3, void **, size_t, handle))
+    F(cudaLaunchKernel, (const void *, dim3, dim3, void **, size_t, handle))                       \
+    F(cudaLaunchKernelExC, (const config *, const void *, void **))                                \
+    F(cudaLaunchCooperativeKernel, (const void *, dim3, dim3, void **, size_t, handle))            \
+    F(cudaOccupancyMaxActiveBlocksPerMultiprocessor, (int *, const void *, int, size_t))           \
+    F(cudaDeviceGetAttribute, (int *, int, int))                                                   \
+    F(cudaDeviceEnablePeerAccess, (int, u32))

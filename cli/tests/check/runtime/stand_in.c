@@ -6,7 +6,8 @@
    row (`../matrix/h200.txt`), and where one of its functions makes calls at all, they are those of this file (`stand_in_calls.txt`), but for
    these: before it takes up a device it asks for the current context, the driver's version, more tables and all attributes; it asks for
    the current context again before it waits for the device; it makes arrays by `cuArray3DCreate_v2`, and copies to one by
-   `cuArray3DGetDescriptor_v2` and `cuMemcpy3DAsync_v2`.
+   `cuArray3DGetDescriptor_v2` and `cuMemcpy3DAsync_v2`. Not compared with it: cudaLaunchKernelExC, cudaLaunchCooperativeKernel,
+   cudaOccupancyMaxActiveBlocksPerMultiprocessor, cudaDeviceGetAttribute and cudaDeviceEnablePeerAccess.
    `bash .gpu/check.sh OUT` (`cargo xtask gpu --check`) writes the same of the library on a GPU to OUT/runtime_calls.txt, and prints
    the difference. */
 #include "runtime.h"
@@ -201,6 +202,41 @@ int cudaLibraryGetKernel(handle *kernel, handle library, const char *name) {
     READY(cuLibraryGetKernel, (handle *, handle, const char *), kernel, library, name);
 }
 int cudaLibraryUnload(handle library) { READY(cuLibraryUnload, (handle), library); }
+/* The numbers of attributes are the driver's. */
+int cudaDeviceGetAttribute(int *value, int attribute, int wanted) {
+    READY(cuDeviceGetAttribute, (int *, int, int), value, attribute, wanted);
+}
+int cudaDeviceEnablePeerAccess(int peer, u32 flags) {
+    int own = device, failed = cudaSetDevice(peer);
+    failed = cudaSetDevice(own) || failed;
+    if (failed)
+        return noted(101);
+    READY(cuCtxEnablePeerAccess, (handle, u32), contexts[peer], flags);
+}
+/* The driver takes a function, and not a library's kernel. */
+int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel, int threads, size_t shared) {
+    handle function;
+    int failed = DRIVER(cuKernelGetFunction, (handle *, const void *), &function, kernel);
+    if (failed)
+        return noted(failed);
+    READY(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *, handle, int, size_t), blocks, function, threads, shared);
+}
+int cudaLaunchCooperativeKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared, handle stream) {
+    READY(cuLaunchCooperativeKernel, (const void *, u32, u32, u32, u32, u32, u32, u32, handle, void **), kernel, grid.x, grid.y, grid.z,
+          block.x, block.y, block.z, (u32)shared, stream, arguments);
+}
+/* CUlaunchConfig */
+typedef struct {
+    dim3 grid, block;
+    u32 shared;
+    handle stream;
+    attribute *attributes;
+    u32 number;
+} driver_config;
+int cudaLaunchKernelExC(const config *asked, const void *kernel, void **arguments) {
+    driver_config launch = {asked->grid, asked->block, (u32)asked->shared, asked->stream, asked->attributes, asked->number};
+    READY(cuLaunchKernelEx, (const driver_config *, const void *, void **, void **), &launch, kernel, arguments, NULL);
+}
 int cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared, handle stream) {
     READY(cuLaunchKernel, (const void *, u32, u32, u32, u32, u32, u32, u32, handle, void **, void **), kernel, grid.x, grid.y, grid.z,
           block.x, block.y, block.z, (u32)shared, stream, arguments, NULL);

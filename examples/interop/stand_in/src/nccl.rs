@@ -40,8 +40,8 @@ struct Part {
 
 #[derive(Default)]
 struct State {
-    /// Primary contexts by communicator: its number less one.
-    contexts: Vec<usize>,
+    /// Primary contexts and their devices, by communicator: its number less one.
+    contexts: Vec<(usize, c_int)>,
     group: Option<Vec<Part>>,
 }
 
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn ncclCommInitAll(
         if unsafe { driver.cuDevicePrimaryCtxRetain(&mut context, *device) } != CUresult::SUCCESS {
             return CUDA;
         }
-        state().contexts.push(context.addr());
+        state().contexts.push((context.addr(), *device));
         // SAFETY: `index` is below `count`, and so many places are there, by the caller's duty 1.
         unsafe { comms.add(index).write(without_provenance_mut(index + 1)) };
     }
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn ncclAllReduce(
         "nccl AllReduce {rank} {from:p} -> {to:p} count={count} type={kind} op={operation} stream={stream:p}"
     );
     let mut state = state();
-    let Some(context) = state.contexts.get(rank).copied() else { return ARGUMENT };
+    let Some((context, _)) = state.contexts.get(rank).copied() else { return ARGUMENT };
     let Some(group) = &mut state.group else { return USAGE };
     if kind != FLOAT32 || operation != 0 {
         return ARGUMENT;
@@ -287,8 +287,13 @@ pub unsafe extern "C" fn ncclCommDestroy(comm: *mut c_void) -> c_int {
         // SAFETY: 1: the caller's duty 1: all sums are of this communicator.
         return DRIVER.as_ref().map_or(CUDA, |driver| unsafe { ranks::destroy(driver) });
     }
-    eprintln!("nccl CommDestroy {}", comm.addr().wrapping_sub(1));
-    OK
+    let rank = comm.addr().wrapping_sub(1);
+    eprintln!("nccl CommDestroy {rank}");
+    let Some((_, device)) = state().contexts.get(rank).copied() else { return ARGUMENT };
+    // SAFETY: it takes the number of a device, whose context `ncclCommInitAll` retained for this communicator; its work is done, by the
+    // caller's duty 1.
+    let released = |driver: &Driver| cuda(unsafe { driver.cuDevicePrimaryCtxRelease(device) });
+    DRIVER.as_ref().map_or(CUDA, |driver| released(driver).err().unwrap_or(OK))
 }
 
 /// A code in words.

@@ -147,6 +147,7 @@
 #[doc = include_str!("../README.md")]
 mod readme {}
 
+mod architecture;
 #[doc(hidden)]
 pub mod check;
 mod driver;
@@ -169,6 +170,7 @@ mod tensor;
 pub mod texture;
 mod vectors;
 
+pub use architecture::Architecture;
 pub use check::{Actor, Bytes, Checks, Finding, FindingKind, Findings, Space};
 pub use driver::{
     Instance, InstanceError, InstanceOptions, LiveHandles, ProfileError, driver, faults, forget_written,

@@ -1,0 +1,104 @@
+//! The architectures of GPUs that devices can be modelled on.
+
+use std::fmt;
+
+use cuda_ptx::image::Arch;
+
+/// The architecture of a device, which decides what code runs on it and what its limits are.
+///
+/// ```
+/// use cuda_emulator::Architecture;
+///
+/// assert_eq!(Architecture::default(), Architecture::Sm90);
+/// assert_eq!(Architecture::Sm86.compute_capability(), (8, 6));
+/// assert_eq!(Architecture::Sm120.to_string(), "sm_120");
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Architecture {
+    /// `sm_75`: Turing.
+    Sm75,
+    /// `sm_80`: Ampere in data centres.
+    Sm80,
+    /// `sm_86`: Ampere.
+    Sm86,
+    /// `sm_89`: Ada Lovelace.
+    Sm89,
+    /// `sm_90`: Hopper.
+    #[default]
+    Sm90,
+    /// `sm_100`: Blackwell in data centres.
+    Sm100,
+    /// `sm_120`: Blackwell.
+    Sm120,
+}
+
+impl Architecture {
+    /// All of them, ascending.
+    pub const ALL: &[Architecture] = &[
+        Architecture::Sm75,
+        Architecture::Sm80,
+        Architecture::Sm86,
+        Architecture::Sm89,
+        Architecture::Sm90,
+        Architecture::Sm100,
+        Architecture::Sm120,
+    ];
+
+    /// The number in its name: 86 for `sm_86`.
+    pub const fn number(self) -> u32 {
+        match self {
+            Architecture::Sm75 => 75,
+            Architecture::Sm80 => 80,
+            Architecture::Sm86 => 86,
+            Architecture::Sm89 => 89,
+            Architecture::Sm90 => 90,
+            Architecture::Sm100 => 100,
+            Architecture::Sm120 => 120,
+        }
+    }
+
+    /// Major and minor.
+    pub const fn compute_capability(self) -> (u32, u32) {
+        (self.number() / 10, self.number() % 10)
+    }
+
+    /// Whether PTX for that target runs on it (PTX ISA, `.target`): of an older or the same architecture; with `a` only of the same;
+    /// with `f` of an older or the same one of its family, the same major version.
+    #[doc(hidden)]
+    pub fn runs(self, target: Arch) -> bool {
+        let number = self.number();
+        match target.suffix {
+            None => target.sm <= number,
+            Some('f') => target.sm <= number && target.sm / 10 == number / 10,
+            Some(_) => target.sm == number,
+        }
+    }
+}
+
+impl fmt::Display for Architecture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sm_{}", self.number())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_that_run() {
+        let runs = |device: Architecture, target| device.runs(Arch::from_name(target).expect(target));
+        for target in ["sm_52", "sm_90", "sm_90a"] {
+            assert!(runs(Architecture::Sm90, target), "{target}");
+        }
+        for target in ["sm_100", "sm_100a", "sm_100f", "sm_120"] {
+            assert!(!runs(Architecture::Sm90, target), "{target}");
+        }
+        assert!(runs(Architecture::Sm100, "sm_100f") && runs(Architecture::Sm100, "sm_100a"));
+        assert!(runs(Architecture::Sm120, "sm_120f") && runs(Architecture::Sm120, "sm_103"));
+        for target in ["sm_90a", "sm_100f", "sm_100a", "sm_121", "sm_121f"] {
+            assert!(!runs(Architecture::Sm120, target), "{target}");
+        }
+    }
+}

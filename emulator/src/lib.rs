@@ -147,7 +147,8 @@
 #[doc = include_str!("../README.md")]
 mod readme {}
 
-mod architecture;
+#[doc(hidden)]
+pub mod architecture;
 #[doc(hidden)]
 pub mod check;
 mod driver;
@@ -170,7 +171,7 @@ mod tensor;
 pub mod texture;
 mod vectors;
 
-pub use architecture::Architecture;
+pub use architecture::{Architecture, UnknownArchitecture};
 pub use check::{Actor, Bytes, Checks, Finding, FindingKind, Findings, Space};
 pub use driver::{
     Instance, InstanceError, InstanceOptions, LiveHandles, ProfileError, driver, faults, forget_written,

@@ -54,7 +54,7 @@ pub(super) const MOST_DEVICES: u32 = 8;
 
 impl Config {
     pub(super) fn from_environment() -> Config {
-        let config = Config::of_devices(None, None, None);
+        let config = Config::of_devices(None, ASKED_ARCHITECTURES.get().map(Vec::as_slice), None);
         Config { time_limit: ASKED.get().copied().or(config.time_limit), ..config }
     }
 
@@ -221,6 +221,26 @@ static ASKED: OnceLock<Duration> = OnceLock::new();
 /// ```
 pub fn set_time_limit(limit: Duration) -> bool {
     state::get().is_none() && ASKED.set(limit).is_ok()
+}
+
+/// What the program requested of the process's devices.
+static ASKED_ARCHITECTURES: OnceLock<Vec<Architecture>> = OnceLock::new();
+
+/// From the first `cuInit` on, the devices of the process's driver have these architectures: each its own, or of one architecture all.
+/// `CUDA_LAUNCH_EMULATOR_ARCH` then has no effect, and if `CUDA_LAUNCH_EMULATOR_DEVICES` is unset, there are as many devices as
+/// architectures. Returns false, without effect, if the emulator is already initialised, this was called before, or there is no
+/// architecture or more than 8.
+///
+/// ```
+/// use cuda_emulator::{Architecture, set_architectures};
+///
+/// assert!(set_architectures([Architecture::Sm86]));
+/// assert!(!set_architectures([Architecture::Sm75]), "once for a process");
+/// ```
+pub fn set_architectures(each: impl IntoIterator<Item = Architecture>) -> bool {
+    let each: Vec<_> = each.into_iter().take(MOST_DEVICES as usize + 1).collect();
+    let fits = (1..=MOST_DEVICES as usize).contains(&each.len());
+    fits && state::get().is_none() && ASKED_ARCHITECTURES.set(each).is_ok()
 }
 
 fn default_memory() -> u64 {

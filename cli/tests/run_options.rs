@@ -264,8 +264,8 @@ fn the_architecture_of_the_emulated_device_is_chosen() {
     same(&[(file, kernel, &on("--arch sm_90"), ring.clone()), (file, kernel, &on("--arch 120"), ring)]);
     let newer = "SM version specified by .target is higher";
     refused(&[
-        (file, kernel, &on("--arch sm_86"), 3, newer),
-        (file, kernel, &on("--arch sm_86 --check"), 3, newer),
+        (file, kernel, &on("--arch sm_86"), 4, newer),
+        (file, kernel, &on("--arch sm_86 --check"), 4, newer),
         (file, kernel, &on("--arch sm_91"), 2, "no device can be of the architecture `sm_91`"),
         (
             file,

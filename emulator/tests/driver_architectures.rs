@@ -66,6 +66,13 @@ fn loads(cuda: &Driver, text: &str) -> (CUresult, String) {
     (code, log)
 }
 
+/// What the driver's log says.
+fn logged(cuda: &Driver) -> String {
+    let (mut log, mut size) = (vec![0_u8; 4096], 4096);
+    ok(unsafe { cuda.cuLogsDumpToMemory(null_mut(), log.as_mut_ptr().cast(), &mut size, 0) });
+    String::from_utf8_lossy(&log[..size]).into_owned()
+}
+
 /// What the kernel `number` of a module stores.
 fn multiprocessors(cuda: &Driver, module: CUmodule) -> u32 {
     let (mut target, kernel) = (alloc(cuda, 4), function(cuda, module, "number"));

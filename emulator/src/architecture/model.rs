@@ -178,7 +178,6 @@ mod tests {
             assert!(machine.threads > 0, "{architecture}");
             let clustered: u32 = model.processing_clusters.iter().sum();
             let expected = if model.largest_cluster > 0 { model.multiprocessors } else { 0 };
-            // The H200 that was asked has 132 multiprocessors, of which processing clusters name all.
             assert_eq!(clustered, expected, "{architecture}");
             assert_eq!(model.largest_cluster > 0, *architecture >= Architecture::Sm90, "{architecture}");
             assert!(model.name.contains("emulator"));

@@ -178,7 +178,8 @@ fn the_attributes_of_a_kernel_are_those_of_the_device() {
         ok(cuda.cuLibraryGetKernel(&mut kernel, library, c"room".as_ptr()));
     }
     let dynamic = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-    for (device, number, most) in [(0, 75, 64 << 10), (1, 120, 99 << 10)] {
+    // The larger first: the other device could not have it.
+    for (device, number, most) in [(1, 120, 99 << 10), (0, 75, 64 << 10)] {
         let of = |id| {
             let mut value = 0;
             ok(unsafe { cuda.cuKernelGetAttribute(&mut value, id, kernel, device) });
@@ -249,6 +250,7 @@ fn newer_ptx_is_read_if_that_is_asked_for() {
     let (code, log) = loads(&cuda, &ptx("9.1", "sm_90"));
     assert_eq!(code, unsupported);
     assert!(log.contains("Unsupported .version 9.1; current version is '9.0'"), "{log}");
+    assert!(logged(&cuda).contains("CUDA_LAUNCH_EMULATOR_PTX makes the emulator read newer PTX"));
     let (_instance, cuda) = begin(InstanceOptions::new().newest_ptx(9, 4));
     for version in ["9.0", "9.1", "9.2", "9.3", "9.4"] {
         assert_eq!(loads(&cuda, &ptx(version, "sm_90")).0, SUCCESS, "{version}");

@@ -151,9 +151,7 @@ fn a_refused_cluster_names_the_device() {
     let (_instance, cuda) = device(Architecture::Sm86);
     let room = function(&cuda, load(&cuda, &ptx("7.0", "sm_75")), "room");
     assert_eq!(launch_clusters(&cuda, room, 2), CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE);
-    let (mut log, mut size) = (vec![0_u8; 4096], 4096);
-    ok(unsafe { cuda.cuLogsDumpToMemory(null_mut(), log.as_mut_ptr().cast(), &mut size, 0) });
-    let log = String::from_utf8_lossy(&log[..size]).into_owned();
+    let log = logged(&cuda);
     assert!(log.contains("sm_86, and clusters exist from sm_90 on") && log.contains("`room`"), "{log}");
 }
 

@@ -24,6 +24,7 @@ use super::context::Context;
 use super::entry::{INVALID_HANDLE, INVALID_VALUE, In, Out, Outcome, Text, entries};
 use super::function::{FUNCTIONS, Function};
 use super::handles::{Handles, to_c};
+use super::logs;
 use super::slot::{PerSlot, per_slot};
 use super::state::{Call, State, lock};
 use crate::architecture::Architecture;
@@ -226,6 +227,9 @@ fn load<'a>(
         }
         Err(refusal) => {
             options.finish("", &refusal.log);
+            if refusal.code == CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION {
+                logs::because("CUDA_LAUNCH_EMULATOR_PTX makes the emulator read newer PTX".to_owned());
+            }
             Err(refusal.code)
         }
     }

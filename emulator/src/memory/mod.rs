@@ -38,6 +38,7 @@ pub use shared_pool::SharedPool;
 pub use snapshot::Snapshot;
 pub use written::Written;
 
+use crate::architecture::Architecture;
 use crate::check::Checker;
 use crate::profile::Profiler;
 use crate::schedule::Scheduler;
@@ -62,6 +63,8 @@ pub struct Memory {
     checker: Option<Arc<Checker>>,
     profiler: Option<Arc<Profiler>>,
     scheduler: Option<Arc<Scheduler>>,
+    /// The architecture of the device.
+    architecture: Architecture,
 }
 
 /// The device whose kernels access memory.
@@ -131,6 +134,7 @@ impl Memory {
             checker,
             profiler: None,
             scheduler: None,
+            architecture: Architecture::default(),
         }
     }
 
@@ -146,8 +150,17 @@ impl Memory {
         let tracked = checker.as_ref().is_some_and(|checker| checker.checks().uninitialised);
         let map = Arc::new(RwLock::new(Map::new(capacity, count, start(map::ROOM), tracked)));
         let (view, objects) = (View { device: 0, peers: 0 }, Arc::default());
-        let heap = Arc::default();
-        let first = Memory { map, view, objects, heap, buffers: None, checker, profiler, scheduler: None };
+        let first = Memory {
+            map,
+            view,
+            objects,
+            heap: Arc::default(),
+            buffers: None,
+            checker,
+            profiler,
+            scheduler: None,
+            architecture: Architecture::default(),
+        };
         (0..count).map(|device| Memory { view: View { device, peers: 0 }, ..first.clone() }).collect()
     }
 
@@ -211,6 +224,16 @@ impl Memory {
     /// The same memory, whose launches run under several schedules.
     pub fn with_scheduler(self, scheduler: Arc<Scheduler>) -> Memory {
         Memory { scheduler: Some(scheduler), ..self }
+    }
+
+    /// The same memory, of a device of that architecture.
+    pub fn with_architecture(self, architecture: Architecture) -> Memory {
+        Memory { architecture, ..self }
+    }
+
+    /// The architecture of the device, whose code runs on it.
+    pub fn architecture(&self) -> Architecture {
+        self.architecture
     }
 
     /// The scheduler of launches, if they run under several schedules.

@@ -7,21 +7,23 @@ mod shared;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use cuda_ptx::image::Arch;
 use cuda_ptx::{Function, FunctionKind, Linkage, Module, ParseError, ParseErrorKind, Space, Variable};
 
 use super::image::{
     FunctionEntry, Global, Image, LoadFailure, LoadFailureKind, SharedVariable, declaration, element_bytes,
 };
 use super::windows;
+use crate::architecture::Architecture;
 use crate::memory::Memory;
 use check::Nested;
 
-/// Newest `.version` this engine reads, as `major * 10 + minor`.
-const NEWEST_VERSION: u32 = 90;
+/// The newest `.version` that is known, of CUDA 13.5. A driver may read less.
+pub(crate) const NEWEST_PTX: (u32, u32) = (9, 5);
+/// The same as `major * 10 + minor`.
+const NEWEST_VERSION: u32 = NEWEST_PTX.0 * 10 + NEWEST_PTX.1;
 /// The last minor version of each major one, from 1 on.
-const LAST_MINORS: [u32; 9] = [5, 3, 2, 3, 1, 5, 8, 8, 0];
-/// Newest architecture number this engine plays.
-const NEWEST_TARGET: u32 = 90;
+const LAST_MINORS: [u32; 9] = [5, 3, 2, 3, 1, 5, 8, 8, 5];
 /// The maximum size of a variable that is initialised through a host buffer.
 const LARGEST_INITIALISED: u64 = 1 << 32;
 
@@ -40,7 +42,7 @@ pub(super) fn load(
     let mut image = Image {
         text: Arc::clone(&text),
         version: version(&module)?,
-        target: target(&module)?,
+        target: target(&module, memory.architecture())?,
         files: module.files.iter().map(|(index, name)| (*index, (*name).to_owned())).collect(),
         ..Image::default()
     };
@@ -49,7 +51,7 @@ pub(super) fn load(
     collect_shared(&module, &mut image)?;
     place_elsewhere(&module, symbols, &mut image);
     let nested = check::functions(&module, &image, linked)?;
-    shared::check(&module, &image, &nested.variables)?;
+    shared::check(&module, &image, &nested.variables, memory.architecture())?;
     let placed = place(&module, memory, &mut image).and_then(|()| place_nested(&nested, memory, &mut image));
     if let Err(failure) = placed {
         release(&image, memory);
@@ -113,10 +115,10 @@ pub(crate) fn is_version(major: u32, minor: u32) -> bool {
     last.is_some_and(|last| minor <= *last)
 }
 
-fn target(module: &Module<'_>) -> Result<u32, LoadFailure> {
+fn target(module: &Module<'_>, device: Architecture) -> Result<u32, LoadFailure> {
     let target = match (module.arch(), module.targets.first()) {
-        (Some(arch), _) => arch.sm,
-        (None, None) => 50,
+        (Some(arch), _) => arch,
+        (None, None) => Arch { sm: 50, suffix: None },
         (None, Some(name)) => {
             return Err(failure(LoadFailureKind::Target, 0, format!("unknown .target {name}")));
         }
@@ -124,15 +126,15 @@ fn target(module: &Module<'_>) -> Result<u32, LoadFailure> {
     if let Some(other) = module.targets.iter().skip(1).find(|other| !is_option(other)) {
         return Err(failure(LoadFailureKind::Target, 0, format!("unknown .target {other}")));
     }
-    if target > NEWEST_TARGET {
+    if !device.runs(target) {
         let name = module.targets.first().copied().unwrap_or_default();
-        let message = format!("PTX for {name} does not run on sm_{NEWEST_TARGET}");
+        let message = format!("PTX for {name} does not run on {device}");
         return Err(failure(LoadFailureKind::Target, 0, message));
     }
     if module.address_size != 64 {
         return Err(failure(LoadFailureKind::Unsupported, 0, "PTX with .address_size 32 is not supported"));
     }
-    Ok(target)
+    Ok(target.sm)
 }
 
 /// What may stand behind the first target: an option, or another target.

@@ -68,7 +68,7 @@ impl Case {
     }
 
     /// The same with B so many lines of 128 bytes further, together with the pattern that its bytes are swizzled by.
-    fn run_at(&self, a: &[u32], b: &[u32], c: &[u32], metadata: &[u32], lines: usize) -> Vec<u32> {
+    pub(super) fn run_at(&self, a: &[u32], b: &[u32], c: &[u32], metadata: &[u32], lines: usize) -> Vec<u32> {
         let count = self.registers();
         let device = Device::new(&self.text(&self.instruction()));
         let input = device.upload(&self.image(a, b, c, metadata, lines));

@@ -73,6 +73,9 @@ fn kernels_are_enumerated() {
     let fill = kernels.iter().find(|kernel| kernel.name() == "fill_table").unwrap();
     assert_eq!(fill.raw(), library.kernel("fill_table").unwrap().raw());
     assert_eq!(fill.parameter_sizes().unwrap(), [4]);
+    // A driver wants a current context for them, which a new thread does not have.
+    let elsewhere = std::thread::scope(|scope| scope.spawn(|| fill.parameter_sizes().unwrap()).join());
+    assert_eq!(elsewhere.unwrap(), [4]);
     assert_eq!(library.kernel("initialised").unwrap().parameter_sizes().unwrap(), [8]);
     let error = library.kernel("fil_table").unwrap_err();
     assert!(error.is_not_found() && error.to_string().contains("did you mean fill_table"), "{error}");

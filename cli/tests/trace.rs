@@ -15,6 +15,8 @@ use support::Run;
 use support::{TOOL, finished, recorder, scratch, tool};
 #[cfg(target_os = "linux")]
 use support::{compiled, emulator_library};
+#[cfg(target_os = "linux")]
+use timeline::trace_on;
 use timeline::{named, trace};
 
 /// saxpy's arguments are count, factor, x, y.
@@ -536,5 +538,30 @@ int main(void)
     let events = timeline["traceEvents"].as_array().unwrap();
     assert_eq!(named(events, "nothing")[0]["args"]["arguments"][0], "0x00000001");
     assert_eq!(named(events, "host function").len(), 1);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// A program that has the recorder by its path, and a library in it that looks for the driver by its name, as NCCL does: the driver that the
+/// recorder has loaded goes by that name, too.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_name_of_the_driver_is_the_recorders() {
+    let (Some(recorder), Some(library)) = (recorder(), emulator_library()) else { return };
+    let folder = scratch("trace-names");
+    let source = r#"
+#include <dlfcn.h>
+#include <stdlib.h>
+int main(void)
+{
+    int version = 0;
+    void *first = dlopen(getenv("CUDA_LAUNCH_DRIVER"), RTLD_NOW);
+    if (((int (*)(unsigned))dlsym(first, "cuInit"))(0)) return 9;
+    void *second = dlopen("libcuda.so.1", RTLD_NOW);
+    return ((int (*)(int *))dlsym(second, "cuDriverGetVersion"))(&version);
+}
+"#;
+    let Some(program) = compiled(&folder, "names", source, &[]) else { return };
+    let (run, events) = trace_on(&library, &recorder, &folder, &[program.to_str().unwrap()]);
+    assert_eq!((run.code, named(&events, "cuDriverGetVersion").len()), (0, 1), "{}", run.err);
     std::fs::remove_dir_all(folder).unwrap();
 }

@@ -80,7 +80,7 @@ fn input(seed: u64) -> Vec<u8> {
 }
 
 fn moved(driver: &Driver, one: &Move, input: &[u8]) -> Vec<u8> {
-    run::launch(driver, &one.text, input, one.output, 1)
+    run::launch(driver, &one.text, input, one.output, (1, 32))
         .unwrap_or_else(|error| panic!("{}: {error:?}\n{}", one.name, one.text))
 }
 

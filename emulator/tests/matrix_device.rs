@@ -141,7 +141,7 @@ fn a_gpu_gives_the_bits_of_the_emulator() {
     for one in &moves {
         let run = |driver: &Driver| {
             run::start(driver);
-            run::launch(driver, &one.text, &input, one.output, 1)
+            run::launch(driver, &one.text, &input, one.output, (1, 32))
         };
         let (theirs, ours) = (run(&gpu), run(&emulator));
         if theirs != ours {

@@ -177,7 +177,8 @@ def assemble(text, cubin):
     ptx.write_bytes(text)
     # What calls the device runtime is linked with it later.
     relocatable = ["--compile-only"] if b"__cudaCDP2" in text else []
-    subprocess.run(["ptxas", "-arch=sm_90", *relocatable, ptx, "-o", cubin], check=True)
+    arch = "sm_90a" if b".target sm_90a" in text else "sm_90"
+    subprocess.run(["ptxas", f"-arch={arch}", *relocatable, ptx, "-o", cubin], check=True)
 
 
 def images(source, work):

@@ -3,8 +3,7 @@
 import triton
 import triton.language as tl
 from place import Place
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
+from triton_products import attention, compiled, matmul
 
 place = Place("triton")
 
@@ -65,49 +64,11 @@ def dropout(x, y, z, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def matmul(a, b, c, n, BLOCK: tl.constexpr):
-    i, j = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    total = tl.zeros((BLOCK, BLOCK), tl.float32)
-    for k in range(0, n, BLOCK):
-        at = k + tl.arange(0, BLOCK)
-        total = tl.dot(tl.load(a + i[:, None] * n + at[None, :]), tl.load(b + at[:, None] * n + j[None, :]), total)
-    tl.store(c + i[:, None] * n + j[None, :], total.to(c.dtype.element_ty))
-
-
-@triton.jit
-def attention(q, k, v, n, BLOCK: tl.constexpr):
-    at, dim = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), tl.arange(0, BLOCK)
-    query = tl.load(q + at[:, None] * BLOCK + dim[None, :])
-    most = tl.full((BLOCK,), -float("inf"), tl.float32)
-    total, out = tl.zeros((BLOCK,), tl.float32), tl.zeros((BLOCK, BLOCK), tl.float32)
-    for start in range(0, n, BLOCK):
-        keys = start + tl.arange(0, BLOCK)
-        score = tl.dot(query, tl.load(k + dim[:, None] + keys[None, :] * BLOCK))
-        score = tl.where(at[:, None] >= keys[None, :], score, -float("inf"))
-        now = tl.maximum(most, tl.max(score, 1))
-        p, scale = tl.exp2(score - now[:, None]), tl.exp2(most - now)
-        total, most = total * scale + tl.sum(p, 1), now
-        out = tl.dot(p.to(v.dtype.element_ty), tl.load(v + keys[:, None] * BLOCK + dim[None, :]), out * scale[:, None])
-    tl.store(q + at[:, None] * BLOCK + dim[None, :], (out / total[:, None]).to(q.dtype.element_ty))
-
-
-@triton.jit
 def descriptors(x, y, z, n, BLOCK: tl.constexpr):
     a = tl.make_tensor_descriptor(x, [n, n], [n, 1], [BLOCK, BLOCK])
     b = tl.make_tensor_descriptor(z, [n, n], [n, 1], [BLOCK, BLOCK])
     i, j = tl.program_id(0) * BLOCK, tl.program_id(1) * BLOCK
     b.store([j, i], tl.trans(a.load([i, j])))
-
-
-def compiled(kernel, kind, block, arch, warps, stages):
-    names = kernel.arg_names
-    source = ASTSource(
-        kernel,
-        {**{name: f"*{kind}" for name in names[:3]}, names[3]: "i32", "BLOCK": "constexpr"},
-        {"BLOCK": block},
-        {(number,): [["tt.divisibility", 16]] for number in range(4)},
-    )
-    return triton.compile(source, target=GPUTarget("cuda", arch, 32), options={"num_warps": warps, "num_stages": stages}).asm["ptx"]
 
 
 PLAIN = ["fp16", "bf16", "fp32", "fp64", "i32", "i8"]
@@ -120,5 +81,5 @@ for kernel, kinds, block in CASES:
             if arch == 80 and (kernel is descriptors or kind.startswith("fp8e4")):
                 continue
             name = f"{kernel.fn.__name__}_{kind}_{block}_{arch}_{warps}"
-            place.attempt(name, lambda: compiled(kernel, kind, block, arch, warps, stages))
+            place.attempt(name, lambda: compiled(kernel, kind, block, arch, warps, stages).asm["ptx"])
 place.end()

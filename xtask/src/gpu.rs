@@ -2,11 +2,13 @@
 //! a GPU and no toolchain.
 //!
 //! There `bash .gpu/run.sh OUT` runs everything; `CUDA_LAUNCH_DRIVER=emulator bash .gpu/run.sh OUT tests` tries it here.
+//! `cargo xtask gpu --beside` bundles what runs on the GPU and on the emulator there, and compares (`gpu/beside.sh` runs it).
 //! `cargo xtask gpu --check` bundles `cuda-launch check` and programs with faults (`gpu/check.sh` runs them),
 //! `cargo xtask gpu --profile` the kernels that are profiled under Nsight Compute (`gpu/profile.sh`), and
 //! `cargo xtask gpu --compilers` bundles the tests of `compile/` alone, with libraries that they need. `cargo xtask gpu --peers` bundles
 //! the bench beside other crates; `bash .gpu/run.sh OUT peers` prints its tables.
 
+mod beside;
 mod check;
 mod compilers;
 mod files;
@@ -137,6 +139,13 @@ pub(crate) fn bundle_check() -> Result<()> {
     let folder = emptied()?;
     let size = check::pack(&folder)?;
     fits(size, "check.sh")
+}
+
+/// Bundles what runs on a GPU and on the emulator, and compares; fails over the limit.
+pub(crate) fn bundle_beside() -> Result<()> {
+    let folder = emptied()?;
+    let size = beside::pack(&folder)?;
+    fits(size, "beside.sh")
 }
 
 /// Bundles the kernels whose profiles are compared with a GPU's counters; fails over the limit.

@@ -56,6 +56,7 @@ usage: cargo xtask <chore>
   gpu --compilers [NAME...]
                       bundle the tests of compile/ with the libraries of nvrtc, nvvm or nvjitlink (the three together
                       are over its limit); nvrtc and nvvm if none is named
+  gpu --beside        bundle comparisons of the emulator with a GPU: wgmma, driver calls, kernels of Triton and CUB
   gpu --check         bundle `cuda-launch check`, programs with a fault each, examples, and the CUDA runtime
   gpu --profile       bundle the kernels whose profiles are compared with the counters of `ncu`
   mutants [--in PATH] [--shard K/N]
@@ -89,6 +90,7 @@ fn main() -> ExitCode {
         ["cost"] => cost::run(),
         ["examples"] => examples::check(),
         ["gpu", "--compilers", names @ ..] => gpu::bundle_compilers(names),
+        ["gpu", "--beside"] => gpu::bundle_beside(),
         ["gpu", "--check"] => gpu::bundle_check(),
         ["gpu", "--profile"] => gpu::bundle_profile(),
         ["gpu", "--tests", names @ ..] => gpu::bundle_tests(names),

@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)] // Loads the library that the variable names; whoever set the variable guarantees that it is a driver.
 
-use cuda_driver_sys::Driver;
+use cuda_driver_sys::{Driver, open_library};
 use cuda_emulator::stderr;
 use std::ffi::OsString;
 use std::ptr::null;
@@ -51,6 +51,7 @@ fn real() -> Arc<Driver> {
     if path == "emulator" {
         return cuda_emulator::driver();
     }
+    take_the_name();
     // SAFETY: 1, 2: whoever set the variable guarantees that the file is a CUDA driver; the tool sets it to the library that it
     // found.
     match unsafe { Driver::open(&path) } {
@@ -62,6 +63,14 @@ fn real() -> Arc<Driver> {
             nothing()
         }
     }
+}
+
+/// Libraries that look for the driver by its name, as NCCL does, shall find this one, although the program has loaded it by its path, and the
+/// real one, whose name it is, is loaded next: the first library that goes by a name has it for good.
+fn take_the_name() {
+    // SAFETY: the tool has put this library where that name is looked for. If the program changed that, it is the driver that the caller opens
+    // next, or there is none.
+    std::mem::forget(unsafe { open_library("libcuda.so.1") });
 }
 
 /// A driver without functions.

@@ -15,7 +15,9 @@
 //! `libemulated_cuda.so` (`libemulated_cuda.dylib`, `emulated_cuda.dll`): hence the link. Put it into a folder of its own, named for the programs that shall use
 //! it: in a folder of the system it would stand before a real driver. The library exports every symbol that driver 580 has for the public
 //! headers (`exports.txt` lists them with those that came later): older ABIs, and functions whose NULL stream is the calling thread's own
-//! (`_ptsz`, `_ptds`), included. The crate `cuda-emulator` says which of them do something and which environment variables it reads;
+//! (`_ptsz`, `_ptds`), included. Of what the library of 580.159.04 for x86-64 exports beside these, it lacks `cuMemGetAttribute`,
+//! `cuMemGetAttribute_v2` and `cuEGLApiInit`, which no header declares, and the eight functions of debuggers (`cudbg*`); `cuEventCreateFromEGLSync`,
+//! which a header declares, is not in that one. The crate `cuda-emulator` says which of them do something and which environment variables it reads;
 //! the others return `CUDA_ERROR_NOT_SUPPORTED` and say so once.
 //!
 //! Variables make calls fail, write them down and report what was not given back (`CUDA_LAUNCH_HARNESS_*`, in

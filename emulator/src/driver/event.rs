@@ -58,7 +58,7 @@ fn record_with_flags(call: &Call, event: CUevent, stream: CUstream, flags: c_uin
     if flags > 1 {
         return Err(INVALID_VALUE);
     }
-    if signal.event.context.id != stream.context.id {
+    if !signal.event.context.shares_objects(&stream.context) {
         return Err(INVALID_HANDLE);
     }
     if flags == 0 {

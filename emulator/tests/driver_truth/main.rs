@@ -23,6 +23,7 @@ mod events;
 mod faults;
 mod functions;
 mod graph_changes;
+mod green;
 mod launches;
 mod memory;
 mod modules;
@@ -108,6 +109,7 @@ fn cases() -> BTreeMap<&'static str, Case> {
         launches::CASES,
         functions::CASES,
         graph_changes::CASES,
+        green::CASES,
         devices::CASES,
         captures::CASES,
         contexts::CASES,

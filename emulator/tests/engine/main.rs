@@ -52,3 +52,5 @@ mod textures_all;
 mod used_bytes;
 mod video;
 mod wgmma;
+#[path = "../wgmma_support/mod.rs"]
+mod wgmma_support;

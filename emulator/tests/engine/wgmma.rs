@@ -10,7 +10,8 @@ use cuda_emulator::engine::{FaultKind, Program};
 use cuda_emulator::memory::Memory;
 
 use crate::support::{Args, Device};
-use product::{Case, HALVES, Layout, PLAIN, SHARED};
+use crate::wgmma_support::case::{Case, HALVES, HEAD, SHARED};
+use crate::wgmma_support::layout::{Layout, PLAIN};
 
 /// The layouts of a matrix that has room for 128 lines of 16 halves.
 fn layouts() -> Vec<[Layout; 2]> {
@@ -253,9 +254,12 @@ fn small_addends_are_cut_off() {
 /// The fault of an instruction with these descriptors.
 fn fault(case: Case, threads: u32, a: u64, b: u64) -> Result<(), (FaultKind, String)> {
     let device = Device::new(&case.text(&case.instruction()));
-    let input = device.zeroed::<u8>(SHARED + 2560 + 512 * case.registers());
+    let mut image = vec![0; case.size()];
+    image[HEAD + 8..HEAD + 16].copy_from_slice(&a.to_le_bytes());
+    image[HEAD + 16..HEAD + 24].copy_from_slice(&b.to_le_bytes());
+    let input = device.upload(&image);
     let out = device.zeroed::<u8>(512 * case.registers());
-    let args = Args::new().add(input).add(out).add(a).add(b);
+    let args = Args::new().add(input).add(out);
     let launch = crate::support::launch(&device, "k", [1; 3], [threads, 1, 1], &args);
     device.try_launch("k", launch).map(|_| ()).map_err(|fault| (fault.kind, fault.to_string()))
 }

@@ -6,6 +6,21 @@ use crate::numeric_support::Random;
 /// How many ways there are to choose operands.
 pub const MODES: usize = 8;
 
+/// What each of them is.
+pub const NAMES: [&str; MODES] = [
+    "random bits",
+    "near exponents",
+    "a few infinities, NaN, subnormals",
+    "subnormal results",
+    "results near the largest",
+    "exponents far apart",
+    "many infinities, NaN, subnormals",
+    "cancellation",
+];
+
+/// The mode whose products cancel.
+const CANCELLING: usize = 7;
+
 /// How the elements of one operand are chosen.
 #[derive(Clone, Copy)]
 struct Choice {
@@ -140,18 +155,44 @@ fn operand(
     values
 }
 
-/// Metadata that says which elements of A there are.
-fn metadata(form: &Form, random: &mut Random) -> Vec<u64> {
+/// Metadata of so many lanes that says which elements of A there are.
+pub fn metadata(form: &Form, lanes: usize, random: &mut Random) -> Vec<u64> {
     let codes: &[u64] =
         if form.types[0] == Elem::Tf32 { &[0x4, 0xe] } else { &[0x4, 0x8, 0xc, 0x9, 0xd, 0xe] };
     let mut word = || (0..8).fold(0, |word, _| word << 4 | codes[random.below(codes.len() as u64) as usize]);
-    (0..32).map(|_| word()).collect()
+    (0..lanes).map(|_| word()).collect()
 }
 
 /// Registers of an instance in memory: A, B, C and, if there is one, the metadata.
 pub fn inputs(form: &Form) -> usize {
     let [a, b, c, _] = form.registers();
     a + b + c + usize::from(matches!(form.kind, Kind::Sparse(_)))
+}
+
+/// A by rows, B by columns and C by rows, without layouts; a sparse A is what it has.
+pub fn matrices(form: &Form, mode: usize, random: &mut Random) -> [Vec<u32>; 3] {
+    let [ca, cb, cc] = choices(form, mode, random);
+    let sparse = matches!(form.kind, Kind::Sparse(_));
+    let columns = if sparse { form.k / 2 } else { form.k };
+    let mut matrix = |elem, choice: &Choice, count| -> Vec<u64> {
+        (0..count).map(|_| element(elem, choice, random)).collect()
+    };
+    let mut a = matrix(form.types[0], &ca, form.m * columns);
+    let mut b = matrix(form.types[1], &cb, form.n * form.k);
+    let c = matrix(form.types[2], &cc, form.m * form.n);
+    if mode == CANCELLING && form.types[0].float().is_some() {
+        // Of four, the last two nearly cancel the first, in columns of B that have the same factors for them.
+        let sign = 1 << (form.types[0].bits() - 1);
+        for four in a.chunks_exact_mut(4) {
+            four[2] = four[0] ^ sign;
+            four[3] = four[1] ^ sign ^ random.below(4) / 3;
+        }
+        let same = if sparse { 8 } else { 4 };
+        for column in b.chunks_exact_mut(form.k).step_by(2) {
+            column.chunks_exact_mut(same).for_each(|factors| factors.fill(factors[0]));
+        }
+    }
+    [a, b, c].map(|matrix| matrix.into_iter().map(|value| value as u32).collect())
 }
 
 /// The registers of `count` instances.
@@ -163,11 +204,11 @@ pub fn operands(form: &Form, seed: u64, count: usize) -> Vec<u64> {
     for instance in 0..count {
         let mode = instance % MODES;
         let [ca, cb, cc] = choices(form, mode, &mut random);
-        all.extend(operand(form, form.types[0], a, &ca, mode == 7, &mut random));
+        all.extend(operand(form, form.types[0], a, &ca, mode == CANCELLING, &mut random));
         all.extend(operand(form, form.types[1], b, &cb, false, &mut random));
         all.extend(operand(form, form.types[2], c, &cc, false, &mut random));
         if matches!(form.kind, Kind::Sparse(_)) {
-            all.extend(metadata(form, &mut random));
+            all.extend(metadata(form, 32, &mut random));
         }
     }
     all

@@ -21,6 +21,12 @@ pub enum Elem {
 }
 
 impl Elem {
+    pub fn named(name: &str) -> Elem {
+        use Elem::*;
+        let all = [F16, Bf16, Tf32, F32, F64, E4m3, E5m2, S8, U8, S4, U4, B1, S32];
+        all.into_iter().find(|elem| elem.name() == name).unwrap()
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Elem::F16 => "f16",

@@ -66,13 +66,13 @@ pub fn start(driver: &Driver) {
     }
 }
 
-/// Runs kernel `k(in, out)` of a module over so many warps: what it leaves in `out`, or why the module was not taken.
+/// Runs kernel `k(in, out)` of a module over so many blocks of so many threads: what it leaves in `out`, or why the module was not taken.
 pub fn launch(
     driver: &Driver,
     text: &str,
     input: &[u8],
     output: usize,
-    warps: u32,
+    (blocks, threads): (u32, u32),
 ) -> Result<Vec<u8>, CUresult> {
     let text = CString::new(text).unwrap();
     let (mut module, mut function) = (null_mut(), null_mut());
@@ -95,7 +95,19 @@ pub fn launch(
         check(driver.cuMemsetD8(target, 0xee, output));
         let mut parameters = [(&raw mut source).cast(), (&raw mut target).cast()];
         let arguments = parameters.as_mut_ptr();
-        check(driver.cuLaunchKernel(function, warps, 1, 1, 32, 1, 1, 0, null_mut(), arguments, null_mut()));
+        check(driver.cuLaunchKernel(
+            function,
+            blocks,
+            1,
+            1,
+            threads,
+            1,
+            1,
+            0,
+            null_mut(),
+            arguments,
+            null_mut(),
+        ));
         check(driver.cuMemcpyDtoH(results.as_mut_ptr().cast(), target, output));
         check(driver.cuMemFree(source));
         check(driver.cuMemFree(target));
@@ -111,7 +123,7 @@ pub fn results(driver: &Driver, form: &Form, operands: &[u64]) -> Result<Vec<u64
         operands.iter().flat_map(|value| value.to_le_bytes().into_iter().take(width)).collect();
     let count = operands.len() / (inputs(form) * 32);
     let output = count * form.registers()[3] * 32 * width;
-    let bytes = launch(driver, &module(form), &input, output, count as u32)?;
+    let bytes = launch(driver, &module(form), &input, output, (count as u32, 32))?;
     Ok(bytes.chunks(width).map(number).collect())
 }
 

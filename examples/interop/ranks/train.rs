@@ -101,11 +101,13 @@ impl<'a> Training<'a> {
         }
         for Layer { weights, gradient, .. } in &mut self.layers {
             let count = gradient.len() as u32;
+            // `ptr_mut`, as if it wrote the gradient: then no other stream has a use of it that the next step would wait for. That wait would
+            // be for all that is on the stream by then, which is the sum of another layer.
             // SAFETY: 1 to 6: as above.
             unsafe {
                 cuda_launch! {
                     function: saxpy, stream: self.compute, config: LaunchConfig::for_num_elems(count),
-                    args: [count, -RATE, ptr(gradient), ptr_mut(weights)]
+                    args: [count, -RATE, ptr_mut(gradient), ptr_mut(weights)]
                 }
             }?;
         }

@@ -170,14 +170,16 @@ impl LibraryKernel {
     ///
     /// Driver calls: `cuKernelGetParamInfo`, once for each parameter (CUDA 12.4). Where the image does not list them, `cuKernelGetParamCount`
     /// before that (CUDA 13.2), or in older drivers `cuKernelGetParamInfo` once more: then the list ends where the driver returns
-    /// `CUDA_ERROR_INVALID_VALUE`. Where the image lists more than the driver, the sizes are the image's.
+    /// `CUDA_ERROR_INVALID_VALUE`. Where the image lists more than the driver, or no context is current, the sizes are the image's.
     ///
     /// # Errors
-    /// Any error returned by the driver.
+    /// `CUDA_ERROR_INVALID_CONTEXT` if the image does not list them and no context is current on this thread; any other error returned by the
+    /// driver.
     #[doc(alias = "cuKernelGetParamInfo")]
     pub fn parameter_sizes(&self) -> Result<Vec<usize>, Error> {
         host_call::refuse("cuKernelGetParamInfo")?;
         let listed = self.library.signatures().get(&self.name).and_then(|s| s.parameters.as_ref());
+        let of_image = |list: &Vec<_>| list.iter().map(|wanted| wanted.size).collect();
         let count = if listed.is_none() { self.parameter_count()? } else { None };
         let mut sizes = Vec::new();
         // Where one of the two says how many there are, none past the end is asked for.
@@ -190,7 +192,10 @@ impl LibraryKernel {
             match code {
                 // The end, which the image would know, or a call that failed.
                 CUresult::CUDA_ERROR_INVALID_VALUE if count.is_none() => {
-                    return Ok(listed.map_or(sizes, |list| list.iter().map(|wanted| wanted.size).collect()));
+                    return Ok(listed.map_or(sizes, of_image));
+                }
+                CUresult::CUDA_ERROR_INVALID_CONTEXT if listed.is_some() => {
+                    return Ok(listed.map_or(sizes, of_image));
                 }
                 code => check(code, "cuKernelGetParamInfo", || {
                     format!("parameter {} of {}", sizes.len(), self.name)

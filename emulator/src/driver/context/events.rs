@@ -47,17 +47,16 @@ impl Context {
 fn record(call: &Call, context: CUcontext, event: CUevent) -> Outcome {
     let context = named(context, INVALID_CONTEXT)?;
     let event = call.event(event)?;
-    if event.context.id != context.id {
+    if !event.context.shares_objects(&context) {
         return Err(INVALID_HANDLE);
     }
     record_in(&context, &event)
 }
 
-/// The event may be of another green context of the device, or of its primary one.
 fn record_green(call: &Call, green: CUgreenCtx, event: CUevent) -> Outcome {
     let context = context_of_green(green)?;
     let event = call.event(event)?;
-    if !event.context.shares_kernels(&context) {
+    if !event.context.shares_objects(&context) {
         return Err(INVALID_HANDLE);
     }
     record_in(&context, &event)

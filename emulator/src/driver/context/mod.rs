@@ -140,9 +140,9 @@ impl Context {
         }
     }
 
-    /// Whether kernels of one can run on streams of the other: green contexts and the primary context of a device share their
-    /// kernels.
-    pub(super) fn shares_kernels(&self, other: &Context) -> bool {
+    /// Whether streams of one take kernels and events of the other: green contexts and the primary context of a device share both
+    /// (H200).
+    pub(super) fn shares_objects(&self, other: &Context) -> bool {
         let of_primary = |context: &Context| context.primary || context.green;
         self.id == other.id || (self.device == other.device && of_primary(self) && of_primary(other))
     }

@@ -119,7 +119,7 @@ fn launch(call: &Call, function: CUfunction, asked: Asked<'_>) -> Outcome {
 fn objects(call: &Call, stream: CUstream, function: CUfunction) -> Outcome<(Arc<Stream>, Arc<Function>)> {
     let stream = call.stream(stream)?;
     let function = resolve(call, function, || Ok(Arc::clone(&stream.context)))?;
-    if !function.context.shares_kernels(&stream.context) {
+    if !function.context.shares_objects(&stream.context) {
         return Err(INVALID_HANDLE);
     }
     Ok((stream, function))

@@ -427,8 +427,16 @@ fn get_name(_: &Call, name: Out<*const c_char>, handle: CUkernel) -> Outcome {
     Ok(())
 }
 
-fn get_parameter(_: &Call, handle: CUkernel, index: usize, offset: Out<usize>, size: Out<usize>) -> Outcome {
+/// A context must be current, though the answer is the same in all (H200).
+fn get_parameter(
+    call: &Call,
+    handle: CUkernel,
+    index: usize,
+    offset: Out<usize>,
+    size: Out<usize>,
+) -> Outcome {
     let kernel = kernel(handle).map_err(|_| INVALID_VALUE)?;
+    call.context()?;
     attributes::parameter(&*kernel.sample()?, index, &offset, &size)
 }
 

@@ -1,10 +1,7 @@
 //! A product as the PTX ISA says where its elements are, computed here and by a kernel.
 
 use crate::support::{Args, Device};
-
-/// Bytes of shared memory: A from 0 on, B from `B` on.
-pub(super) const SHARED: usize = 49152;
-pub(super) const B: usize = 16384;
+use crate::wgmma_support::case::{Case, bits_of};
 
 /// Random numbers.
 pub(crate) struct Random(pub(crate) u64);
@@ -59,173 +56,7 @@ pub(crate) fn decoded(name: &str, bits: u32) -> (f64, i32) {
     (if bits >> (width - 1) & 1 != 0 { -magnitude } else { magnitude }, own)
 }
 
-/// Where a matrix lies.
-#[derive(Clone, Copy)]
-pub(super) struct Layout {
-    /// Bytes of the swizzling pattern's row: 0, 32, 64, 128.
-    pub(super) swizzle: usize,
-    /// Rows of A or columns of B are contiguous, not K.
-    pub(super) across: bool,
-    pub(super) leading: usize,
-    pub(super) stride: usize,
-}
-
-/// Without swizzling, K contiguous.
-pub(super) const PLAIN: Layout = Layout { swizzle: 0, across: false, leading: 128, stride: 256 };
-
-impl Layout {
-    /// The canonical layouts of the ISA: where the byte `byte` of element (`line`, `k`) of `bits` bits is.
-    pub(super) fn place(&self, line: usize, k: usize, bits: usize) -> usize {
-        let width = self.swizzle;
-        let inside = k * bits / 8;
-        let dense = match (self.across, width) {
-            (false, 0) => line % 8 * 16 + line / 8 * self.stride + inside / 16 * self.leading + inside % 16,
-            (false, _) => line % 8 * width + line / 8 * self.stride + inside,
-            (true, 0) => line % 8 * 2 + line / 8 * self.stride + k % 8 * 16 + k / 8 * self.leading,
-            (true, _) => {
-                let (group, per_row) = (line / 8, width / 16);
-                line % 8 * 2
-                    + group % per_row * 16
-                    + group / per_row * self.leading
-                    + k % 8 * width
-                    + k / 8 * self.stride
-            }
-        };
-        dense
-            ^ match width {
-                0 => 0,
-                32 => (dense >> 7 & 1) << 4,
-                64 => (dense >> 7 & 3) << 4,
-                _ => (dense >> 7 & 7) << 4,
-            }
-    }
-
-    pub(super) fn descriptor(&self) -> u64 {
-        let mode = match self.swizzle {
-            0 => 0,
-            32 => 3,
-            64 => 2,
-            _ => 1,
-        };
-        (self.leading as u64 >> 4) << 16 | (self.stride as u64 >> 4) << 32 | mode << 62
-    }
-}
-
-/// An instruction.
-#[derive(Clone, Copy)]
-pub(super) struct Case {
-    pub(super) n: usize,
-    pub(super) k: usize,
-    pub(super) d: &'static str,
-    pub(super) a: &'static str,
-    pub(super) b: &'static str,
-    /// Of A in shared memory.
-    pub(super) left: Option<Layout>,
-    pub(super) right: Layout,
-    /// What A and B are multiplied by.
-    pub(super) signs: [i32; 2],
-    pub(super) adds: bool,
-    pub(super) saturates: bool,
-    /// Of a sparse A: the selector.
-    pub(super) sparse: Option<u32>,
-}
-
-pub(super) const HALVES: Case = Case {
-    n: 64,
-    k: 16,
-    d: "f32",
-    a: "f16",
-    b: "f16",
-    left: Some(PLAIN),
-    right: PLAIN,
-    signs: [1, 1],
-    adds: true,
-    saturates: false,
-    sparse: None,
-};
-
-pub(super) fn bits_of(name: &str) -> usize {
-    match name {
-        "b1" => 1,
-        "s8" | "u8" => 8,
-        other => format(other).0 as usize,
-    }
-}
-
-/// Puts a number of `bits` bits into bytes.
-pub(super) fn put(bytes: &mut [u8], at: usize, k: usize, bits: usize, value: u32) {
-    if bits == 1 {
-        bytes[at] |= (value as u8 & 1) << (k % 8);
-    } else {
-        bytes[at..at + bits / 8].copy_from_slice(&value.to_le_bytes()[..bits / 8]);
-    }
-}
-
 impl Case {
-    pub(super) fn is_float(&self) -> bool {
-        self.d != "s32"
-    }
-
-    /// Registers of D.
-    pub(super) fn registers(&self) -> usize {
-        self.n / 2 / if self.d == "f16" { 2 } else { 1 }
-    }
-
-    pub(super) fn instruction(&self) -> String {
-        let (d, a, b) = (self.d, self.a, self.b);
-        let saturates = if self.saturates { ".satfinite" } else { "" };
-        let operation = if a == "b1" { ".and.popc" } else { "" };
-        let registers: Vec<String> = (0..self.registers()).map(|at| format!("%d{at}")).collect();
-        let left = if self.left.is_some() { "%a" } else { "{%a0,%a1,%a2,%a3}" };
-        let (sp, meta) = match self.sparse {
-            None => ("", String::new()),
-            Some(selector) => (".sp", format!("%m, {selector}, ")),
-        };
-        let mut tail = String::new();
-        if self.is_float() {
-            tail = format!(", {}, {}", self.signs[0], self.signs[1]);
-        }
-        if bits_of(a) == 16 {
-            if let Some(left) = self.left {
-                tail += &format!(", {}", u8::from(left.across));
-            }
-            tail += &format!(", {}", u8::from(self.right.across));
-        }
-        format!(
-            "wgmma.mma_async{sp}.sync.aligned.m64n{}k{}{saturates}.{d}.{a}.{b}{operation} {{{}}}, {left}, %b, {meta}%q{tail};",
-            self.n,
-            self.k,
-            registers.join(",")
-        )
-    }
-
-    /// A kernel that copies its input to shared memory and registers, and stores the registers of D.
-    pub(super) fn text(&self, instruction: &str) -> String {
-        let count = self.registers();
-        let each = |text: &str, count: usize| -> String {
-            (0..count)
-                .map(|at| text.replace('#', &at.to_string()).replace('@', &(512 * at).to_string()))
-                .collect()
-        };
-        format!(
-            ".version 8.6\n.target sm_90a\n.address_size 64\n\
-             .visible .entry k(.param .u64 in, .param .u64 out, .param .u64 a, .param .u64 b) {{\n\
-             .reg .b32 %t<8>; .reg .b64 %p<8>; .reg .b64 %a, %b; .reg .pred %q, %l; .reg .b32 %d<{count}>; .reg .b32 %a<4>, %m;\n\
-             .shared .align 1024 .b8 s[{SHARED}];\n\
-             mov.u32 %t0, %tid.x; ld.param.u64 %p0, [in]; ld.param.u64 %p1, [out]; mov.u32 %t1, s; mov.u32 %t2, 0; shl.b32 %t3, %t0, 2;\n\
-             L: add.u32 %t4, %t3, %t2; cvt.u64.u32 %p2, %t4; add.u64 %p2, %p0, %p2; ld.global.b32 %t5, [%p2]; add.u32 %t4, %t4, %t1;\n\
-             st.shared.b32 [%t4], %t5; add.u32 %t2, %t2, 512; setp.lt.u32 %l, %t2, {SHARED}; @%l bra L;\n\
-             cvt.u64.u32 %p3, %t3; add.u64 %p4, %p0, %p3; add.u64 %p4, %p4, {SHARED}; add.u64 %p1, %p1, %p3;\n{}{}\n\
-             fence.proxy.async; bar.sync 0; ld.param.u64 %a, [a]; ld.param.u64 %b, [b]; cvt.u64.u32 %p5, %t1; shr.u64 %p5, %p5, 4;\n\
-             add.u64 %a, %a, %p5; add.u64 %b, %b, %p5; mov.u32 %t6, {}; setp.ne.u32 %q, %t6, 0; wgmma.fence.sync.aligned;\n\
-             {instruction}\nwgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;\n{}\nret; }}\n",
-            each("ld.global.b32 %a#, [%p4+@]; ", 4) + "ld.global.b32 %m, [%p4+2048];",
-            each("ld.global.b32 %d#, [%p4+2560+@]; ", count),
-            u8::from(self.adds),
-            each("st.global.b32 [%p1+@], %d#; ", count),
-        )
-    }
-
     /// The registers of D that a device makes of matrices of bits, A by rows, B by columns, C by rows.
     pub(super) fn run(&self, a: &[u32], b: &[u32], c: &[u32]) -> Vec<u32> {
         self.run_sparse(a, b, c, &[])
@@ -238,76 +69,12 @@ impl Case {
 
     /// The same with B so many lines of 128 bytes further, together with the pattern that its bytes are swizzled by.
     pub(super) fn run_at(&self, a: &[u32], b: &[u32], c: &[u32], metadata: &[u32], lines: usize) -> Vec<u32> {
-        let (bits, count) = (bits_of(self.a), self.registers());
-        let columns = if self.sparse.is_some() { self.k / 2 } else { self.k };
-        let mut bytes = vec![0; SHARED + 2560 + 512 * count];
-        for line in 0..64 {
-            for k in 0..columns {
-                let value = a[line * columns + k];
-                match self.left {
-                    Some(left) => put(&mut bytes, left.place(line, k, bits), k, bits, value),
-                    None => {
-                        // Four lanes have 16 bytes of a row; registers: two rows, then the next 16 bytes.
-                        let byte = k * bits / 8;
-                        let register = line / 8 % 2 + byte / 16 * 2;
-                        let lane = line / 16 * 32 + line % 8 * 4 + byte % 16 / 4;
-                        put(&mut bytes, SHARED + 512 * register + 4 * lane + byte % 4, k, bits, value);
-                    }
-                }
-            }
-        }
-        for line in 0..self.n {
-            for k in 0..self.k {
-                let place = B + 128 * lines + self.right.place(line, k, bits);
-                put(&mut bytes, place, k, bits, b[line * self.k + k]);
-            }
-        }
-        for (at, word) in metadata.iter().enumerate() {
-            bytes[SHARED + 2048 + 4 * at..][..4].copy_from_slice(&word.to_le_bytes());
-        }
-        for (at, value) in c.iter().enumerate() {
-            let place = SHARED + 2560 + self.fragment(at / self.n, at % self.n);
-            let size = if self.d == "f16" { 2 } else { 4 };
-            bytes[place..place + size].copy_from_slice(&value.to_le_bytes()[..size]);
-        }
+        let count = self.registers();
         let device = Device::new(&self.text(&self.instruction()));
-        let (input, out) = (device.upload(&bytes), device.zeroed::<u8>(512 * count));
-        let b = ((B + 128 * lines) as u64 >> 4) | self.right.descriptor() | (lines as u64) << 49;
-        let a = self.left.map_or(0, |left| left.descriptor());
-        device.launch("k", [1; 3], [128, 1, 1], &Args::new().add(input).add(out).add(a).add(b));
-        let out = device.download::<u8>(out, 512 * count);
-        (0..64 * self.n)
-            .map(|at| {
-                let place = self.fragment(at / self.n, at % self.n);
-                match self.d {
-                    "f16" => u32::from(u16::from_le_bytes([out[place], out[place + 1]])),
-                    _ => u32::from_le_bytes(out[place..place + 4].try_into().unwrap()),
-                }
-            })
-            .collect()
-    }
-
-    /// The byte of an element of D among registers of 128 lanes.
-    pub(super) fn fragment(&self, row: usize, column: usize) -> usize {
-        let lane = row / 16 * 32 + row % 8 * 4 + column % 8 / 2;
-        let pair = column / 8 * 2 + row / 8 % 2;
-        match self.d {
-            "f16" => 512 * pair + 4 * lane + column % 2 * 2,
-            _ => 512 * (2 * pair + column % 2) + 4 * lane,
-        }
-    }
-
-    /// Where in the metadata of 128 threads the code of four bits is that belongs to those columns of a row which begin at `code` times two or
-    /// four: the thread, and how far its word is shifted (PTX ISA, "Sparse WGMMA", the figures of the metadata's layout).
-    pub(super) fn code(&self, row: usize, code: usize) -> (usize, usize) {
-        let quad = row / 16 * 32 + row % 8 * 4;
-        let upper = row / 8 % 2;
-        match (bits_of(self.a), self.sparse) {
-            // A lane has sixteen columns of both rows, or eight columns of `.tf32`; the selector says which pair of lanes.
-            (16 | 32, Some(selector)) => (quad + 2 * selector as usize + code / 4, code % 4 * 4 + 16 * upper),
-            // A lane has 32 columns of one row.
-            _ => (quad + upper + code / 8 * 2, code % 8 * 4),
-        }
+        let input = device.upload(&self.image(a, b, c, metadata, lines));
+        let out = device.zeroed::<u8>(512 * count);
+        device.launch("k", [1; 3], [128, 1, 1], &Args::new().add(input).add(out));
+        self.rows(&device.download::<u8>(out, 512 * count))
     }
 
     /// What is left of A, and the metadata, if of each two or four columns those stay that `chosen` says.

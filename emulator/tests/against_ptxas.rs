@@ -8,6 +8,7 @@ mod numeric_support;
 mod numeric_table;
 mod since_support;
 
+use cuda_emulator::Architecture;
 use cuda_emulator::engine::{LoadFailureKind, Program};
 use cuda_emulator::memory::Memory;
 use std::collections::BTreeSet;
@@ -15,8 +16,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-fn loads(text: &str) -> Result<(), String> {
-    let memory = Arc::new(Memory::new(1 << 30));
+fn loads(text: &str, device: Architecture) -> Result<(), String> {
+    let memory = Arc::new(Memory::new(1 << 30).with_architecture(device));
     match Program::load(text, &memory) {
         Err(failure) if failure.kind != LoadFailureKind::Unsupported => Err(failure.to_string()),
         _ => Ok(()),
@@ -60,7 +61,7 @@ fn accesses(mnemonic: &str, cache: &[&str], orders: &[&str]) -> Vec<String> {
 
 /// Which of these instructions ptxas refuses, by index; `module` is the text that has them one a line, from line `first` on.
 fn refused(
-    ptxas: &str,
+    (ptxas, arch): (&str, &str),
     lines: &[String],
     first: usize,
     module: &dyn Fn(&[String]) -> String,
@@ -75,7 +76,7 @@ fn refused(
         let text: Vec<String> = left.iter().map(|&at| lines[at].clone()).collect();
         std::fs::write(&scratch, module(&text)).unwrap();
         let output =
-            Command::new(ptxas).args(["-arch=sm_90a", "-O0", "-o", "/dev/null"]).arg(&scratch).output();
+            Command::new(ptxas).args(["-arch", arch, "-O0", "-o", "/dev/null"]).arg(&scratch).output();
         let output = output.unwrap();
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         let wrong = errors.lines().filter(|line| line.contains("error") || line.contains("fatal"));
@@ -126,10 +127,10 @@ fn loads_and_stores_have_the_modifiers_that_ptxas_takes() {
     };
     let stores = stores.iter().filter(|name| !name.contains(".const") && !name.contains(".param"));
     let lines: Vec<String> = reads.iter().chain(stores).map(line).collect();
-    let refused = refused(&ptxas, &lines, 6, &|left| kernel(left));
+    let refused = refused((&ptxas, "sm_90a"), &lines, 6, &|left| kernel(left));
     let mut different = Vec::new();
     for (at, line) in lines.iter().enumerate() {
-        let ours = loads(&kernel(std::slice::from_ref(line)));
+        let ours = loads(&kernel(std::slice::from_ref(line)), Architecture::Sm90);
         if ours.is_ok() == refused.contains(&at) {
             different.push(format!("{line} {ours:?}"));
         }
@@ -162,11 +163,11 @@ fn refused_under(header: since_support::Header, lines: &[String]) -> (BTreeSet<u
         since_support::module(&lines, header)
     };
     let chunks = lines.chunks(400).enumerate().flat_map(|(chunk, lines)| {
-        let refused = refused(&ptxas, lines, since_support::FIRST, &module);
+        let refused = refused((&ptxas, header.arch()), lines, since_support::FIRST, &module);
         refused.into_iter().map(move |at| 400 * chunk + at)
     });
     let theirs = chunks.collect();
-    let is_refused = |at: &usize| loads(&module(&lines[*at..=*at])).is_err();
+    let is_refused = |at: &usize| loads(&module(&lines[*at..=*at]), header.device()).is_err();
     (theirs, (0..lines.len()).filter(is_refused).collect())
 }
 

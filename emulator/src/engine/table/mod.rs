@@ -10,6 +10,7 @@ mod bulk;
 mod compare;
 mod control;
 mod convert;
+mod convert_small;
 mod float;
 mod half;
 mod integer;
@@ -22,6 +23,7 @@ mod matrix_sparse;
 mod matrix_wmma;
 mod mbarrier;
 mod memory;
+mod mixed;
 mod mnemonics;
 pub(super) mod movement;
 mod multimem;
@@ -218,9 +220,11 @@ fn rows() -> impl Iterator<Item = &'static Row> {
         integer::ROWS,
         float::ROWS,
         half::ROWS,
+        mixed::ROWS,
         logic::ROWS,
         compare::ROWS,
         convert::ROWS,
+        convert_small::ROWS,
         movement::ROWS,
         memory::ROWS,
         atomic::ROWS,

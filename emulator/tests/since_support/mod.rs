@@ -95,6 +95,7 @@ fn age(target: &str) -> usize {
 
 impl Header {
     /// The architecture for which `ptxas` compiles it: at most the one of `sm_90a` where that will do.
+    #[allow(dead_code)] // not everyone runs `ptxas`
     pub(crate) fn arch(self) -> &'static str {
         if age(self.target) <= age(NEWEST_OF_SM_90) { NEWEST_OF_SM_90 } else { self.target }
     }

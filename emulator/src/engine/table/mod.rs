@@ -28,6 +28,7 @@ mod mnemonics;
 pub(super) mod movement;
 mod multimem;
 pub(super) mod pattern;
+mod refused;
 mod stack;
 mod surface;
 mod sync;
@@ -243,6 +244,7 @@ fn rows() -> impl Iterator<Item = &'static Row> {
         texture::ROWS,
         surface::ROWS,
         video::ROWS,
+        refused::ROWS,
     ]
     .into_iter()
     .flatten()

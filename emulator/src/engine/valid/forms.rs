@@ -307,6 +307,7 @@ const FORMS: &[(&str, &str)] = &[
          st.mmio[.relaxed].sys[.global][.{wb|cg|cs|wt}][.{L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate}][.{L2::evict_normal|L2::evict_first|L2::evict_last}][.L2::cache_hint][.{v2|v4|v8}].{b8|b16|b32|b64|b128|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64}",
         "a t h",
     ),
+    ("st.bulk[.weak][.shared::cta]", "a s:u64 *"),
     (
         "st.async[.weak][.shared::cluster].mbarrier::complete_tx::bytes[.{v2|v4}].{b32|b64|u32|u64|s32|s64|f32|f64}",
         "a t a?",
@@ -496,7 +497,7 @@ const FORMS: &[(&str, &str)] = &[
     ("vote.ballot.b32", "d p"),
     ("match.any.sync.{b32|b64}", "d:b32 s s:b32"),
     ("match.all.sync.{b32|b64}", "d:b32| s s:b32"),
-    ("redux.sync.{add|min|max}.{u32|s32} redux.sync.{and|or|xor}.b32", "d s s:b32"),
+    ("redux.sync.{add|min|max}.{u32|s32} redux.sync.{and|or|xor}.b32 redux.sync.{min|max}[.abs][.NaN].f32", "d s s:b32"),
     ("activemask.b32", "d"),
     (
         "vadd.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}] vsub.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}] \

@@ -101,7 +101,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         "8.6",
         "sm_100",
-        "{add|sub|mul|fma}.f32x2 {add|sub|fma}.f32.{f16|bf16} clusterlaunchcontrol cp.cp_mask \
+        "{add|sub|mul|fma}.f32x2 {add|sub|fma}.f32.{f16|bf16} clusterlaunchcontrol cp.cp_mask st.bulk \
          cp.{im2col::w|im2col::w::128|tile::gather4|tile::scatter4} cvt.{rn|rz}.satfinite.tf32",
     ),
     ("8.6", "sm_100f", "redux.f32"),

@@ -497,7 +497,10 @@ const FORMS: &[(&str, &str)] = &[
     ("vote.ballot.b32", "d p"),
     ("match.any.sync.{b32|b64}", "d:b32 s s:b32"),
     ("match.all.sync.{b32|b64}", "d:b32| s s:b32"),
-    ("redux.sync.{add|min|max}.{u32|s32} redux.sync.{and|or|xor}.b32 redux.sync.{min|max}[.abs][.NaN].f32", "d s s:b32"),
+    (
+        "redux.sync.{add|min|max}.{u32|s32} redux.sync.{and|or|xor}.b32 redux.sync.{min|max}[.abs][.NaN].f32",
+        "d s s:b32",
+    ),
     ("activemask.b32", "d"),
     (
         "vadd.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}] vsub.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}] \

@@ -5,7 +5,8 @@ mod numeric_support;
 
 use cuda_emulator::numeric::cvt;
 use cuda_emulator::numeric::half::{self, Bf16, F16};
-use cuda_emulator::numeric::narrow::{self, E4m3, E5m2, Fp8};
+use cuda_emulator::numeric::minifloat::{self, E4m3, E5m2, Minifloat};
+use cuda_emulator::numeric::narrow;
 use cuda_emulator::numeric::rounding::{Nearest, Zero};
 use numeric_support::{F32, Random, cases};
 use rustc_apfloat::ieee::{Float8E4M3FN, Float8E5M2, Half as SoftHalf, Single};
@@ -13,7 +14,7 @@ use rustc_apfloat::{Float, FloatConvert, Round};
 
 const CASES: usize = cases(300_000);
 
-trait Format: Fp8 {
+trait Format: Minifloat {
     type Soft: Float + FloatConvert<Single> + FloatConvert<SoftHalf>;
     fn round(a: Single) -> Self::Soft;
 }
@@ -64,23 +65,23 @@ fn fp8<F: Format>() {
         let (plain, relu) = (reference::<F>(a, false), reference::<F>(a, true));
         let swapped = a.rotate_left(7);
         let other = reference::<F>(swapped, false);
-        let ours = narrow::fp8x2_from_f32::<F, false>(a, swapped);
+        let ours = minifloat::pair_from_f32::<F, false>(a, swapped);
         assert_eq!(ours, u16::from_be_bytes([plain, other]), "{a:x} {swapped:x}");
-        assert_eq!(narrow::fp8x2_from_f32::<F, true>(0, a), relu as u16, "relu {a:x}");
+        assert_eq!(minifloat::pair_from_f32::<F, true>(0, a), relu as u16, "relu {a:x}");
     }
     for a in (0..=u16::MAX).step_by(if cfg!(miri) { 997 } else { 1 }) {
         let (low, high) = (a, !a);
         let one = |a: u16| reference::<F>(half::f16_to_f32(a).to_bits(), false);
         let expected = u16::from_be_bytes([one(high), one(low)]);
-        assert_eq!(narrow::fp8x2_from_f16x2::<F, false>(half::pack(low, high)), expected, "{a:x}");
+        assert_eq!(minifloat::pair_from_f16x2::<F, false>(half::pack(low, high)), expected, "{a:x}");
     }
     for a in 0..=255u8 {
         let soft = F::Soft::from_bits(a as u128);
         let wide: SoftHalf = FloatConvert::convert(soft, &mut false).value;
         let wide = if wide.is_nan() { half::NAN } else { wide.to_bits() as u16 };
         let relu = if wide & 0x8000 != 0 { 0 } else { wide };
-        assert_eq!(narrow::f16x2_from_fp8x2::<F, false>((a as u16) << 8), (wide as u32) << 16, "{a:x}");
-        assert_eq!(narrow::f16x2_from_fp8x2::<F, true>(a as u16), relu as u32, "relu {a:x}");
+        assert_eq!(minifloat::f16x2_from_pair::<F, false>((a as u16) << 8), (wide as u32) << 16, "{a:x}");
+        assert_eq!(minifloat::f16x2_from_pair::<F, true>(a as u16), relu as u32, "relu {a:x}");
     }
 }
 

@@ -206,6 +206,20 @@ pub fn max<const FTZ: bool, const NAN_WINS: bool, const XORSIGN_ABS: bool>(a: u3
     choose::<NAN_WINS, XORSIGN_ABS>(x, y, key(x) > key(y), a ^ b)
 }
 
+/// `min{.ftz}{.NaN}{.abs}.f32` of three: [`min`] of two and the third, of the magnitudes if `ABS`.
+#[inline(always)]
+pub fn min3<const FTZ: bool, const NAN_WINS: bool, const ABS: bool>(a: u32, b: u32, c: u32) -> u32 {
+    let [a, b, c] = [a, b, c].map(|number| if ABS { number & !SIGN } else { number });
+    min::<FTZ, NAN_WINS, false>(min::<FTZ, NAN_WINS, false>(a, b), c)
+}
+
+/// `max{.ftz}{.NaN}{.abs}.f32` of three: [`max`] of two and the third, of the magnitudes if `ABS`.
+#[inline(always)]
+pub fn max3<const FTZ: bool, const NAN_WINS: bool, const ABS: bool>(a: u32, b: u32, c: u32) -> u32 {
+    let [a, b, c] = [a, b, c].map(|number| if ABS { number & !SIGN } else { number });
+    max::<FTZ, NAN_WINS, false>(max::<FTZ, NAN_WINS, false>(a, b), c)
+}
+
 /// `testp.finite.f32`
 #[inline(always)]
 pub fn is_finite(a: u32) -> bool {

@@ -9,12 +9,13 @@
 //! | module | PTX ISA group |
 //! |---|---|
 //! | [`rounding`] | rounding modifiers, and rounding of exact results |
-//! | [`fp32`], [`fp64`] | Floating-Point Instructions |
+//! | [`fp32`], [`fp32x2`], [`fp64`] | Floating-Point Instructions |
 //! | [`half`] | Half Precision Floating-Point Instructions |
+//! | [`mixed`] | Mixed Precision Floating-Point Instructions |
 //! | [`approx`] | the `.approx` and `.full` forms of both |
 //! | [`compare`] | Comparison and Selection Instructions |
 //! | [`int`], [`bits`] | Integer Arithmetic, Extended-Precision, Logic and Shift Instructions |
-//! | [`cvt`], [`narrow`] | `cvt`, `cvt.pack` |
+//! | [`cvt`], [`narrow`], [`minifloat`], [`stochastic`] | `cvt`, `cvt.pack` |
 //! | [`video`] | Scalar and SIMD Video Instructions |
 //! | [`matrix`] | Warp-level Matrix Instructions |
 //!
@@ -26,13 +27,17 @@ pub mod compare;
 pub mod cvt;
 pub mod exact;
 pub mod fp32;
+pub mod fp32x2;
 pub mod fp64;
 pub mod half;
 pub mod int;
 pub mod matrix;
+pub mod minifloat;
+pub mod mixed;
 pub mod narrow;
 pub mod rounding;
 mod special_functions;
+pub mod stochastic;
 pub mod video;
 
 pub(crate) use special_functions::rows as special;

@@ -363,7 +363,7 @@ const WRONG: &[(&str, &str)] = &[
     ("cvt.rni.ftz.s32.f64 %i1, %d1;", "there is no such combination"),
     ("set.eq.f32.f16 %f1, %x1, %x2;", "there is no such combination"),
     ("set.eq.ftz.u32.f64 %u1, %d1, %d2;", "there is no such combination"),
-    ("min.abs.f32 %f1, %f2, %f3;", "there is no such combination"),
+    ("min.abs.f32 %f1, %f2, %f3;", "4 operands expected, 3 found"),
     ("max.xorsign.f16 %x1, %x2, %x3;", "there is no such combination"),
     ("mad.f32 %f1, %f2, %f3, %f1;", "there is no such combination"),
     ("multimem.ld_reduce.add.s64 %l1, [%l2];", "there is no such combination"),

@@ -5,12 +5,17 @@ mod since_support;
 
 use std::sync::Arc;
 
+use cuda_emulator::Architecture;
 use cuda_emulator::engine::{LoadFailureKind, Program};
 use cuda_emulator::memory::Memory;
 use since_support::{FIRST, Header, edges, facts, module};
 
 fn load(text: &str) -> Result<(), String> {
-    let memory = Arc::new(Memory::new(1 << 20));
+    load_on(Architecture::Sm90, text)
+}
+
+fn load_on(device: Architecture, text: &str) -> Result<(), String> {
+    let memory = Arc::new(Memory::new(1 << 20).with_architecture(device));
     Program::load(text, &memory).map(drop).map_err(|failure| {
         assert_eq!(failure.kind, LoadFailureKind::Invalid, "{failure}");
         failure.to_string()
@@ -25,10 +30,11 @@ fn instructions_load_under_the_headers_under_which_ptxas_takes_them() {
     for header in edges() {
         let (taken, refused): (Vec<_>, Vec<_>) = facts.iter().partition(|fact| fact.holds_under(header));
         let together: Vec<&str> = taken.iter().map(|fact| fact.instruction).collect();
-        if let Err(message) = load(&module(&together, header)) {
+        let load = |text: String| load_on(header.device(), &text);
+        if let Err(message) = load(module(&together, header)) {
             different.push(format!("{header:?}: {message}"));
         }
-        let wrong = refused.iter().filter(|fact| load(&module(&[fact.instruction], header)).is_ok());
+        let wrong = refused.iter().filter(|fact| load(module(&[fact.instruction], header)).is_ok());
         different.extend(wrong.map(|fact| format!("{header:?}: {} is taken", fact.instruction)));
     }
     assert!(different.is_empty(), "{} differ:\n{}", different.len(), different.join("\n"));

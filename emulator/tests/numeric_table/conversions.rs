@@ -7,7 +7,7 @@ use cuda_emulator::numeric::cvt::{Double, Single};
 use cuda_emulator::numeric::half::{Bf16 as Bf16Type, F16 as F16Type};
 use cuda_emulator::numeric::int::Int;
 use cuda_emulator::numeric::rounding::{Nearest, Zero};
-use cuda_emulator::numeric::{cvt, narrow};
+use cuda_emulator::numeric::{cvt, minifloat, narrow};
 
 pub fn table(t: &mut Table) {
     conversions(t);
@@ -133,15 +133,15 @@ fn narrow_formats(t: &mut Table) {
                 |a, b, _| narrow::half_x2_from_f32::<Bf16Type, Zero, RELU, FINITE>(a as u32, b as u32) as u64;
             t.exact(format!("cvt.rz{m}.bf16x2.f32"), &[S, S], Kind::Pair(BF16), ours);
         });
-        let ours = |a, b, _| narrow::fp8x2_from_f32::<narrow::E4m3, RELU>(a as u32, b as u32) as u64;
+        let ours = |a, b, _| minifloat::pair_from_f32::<minifloat::E4m3, RELU>(a as u32, b as u32) as u64;
         t.exact(format!("cvt.rn.satfinite{relu}.e4m3x2.f32"), &[S, S], Kind::Int(16), ours);
-        let ours = |a, b, _| narrow::fp8x2_from_f32::<narrow::E5m2, RELU>(a as u32, b as u32) as u64;
+        let ours = |a, b, _| minifloat::pair_from_f32::<minifloat::E5m2, RELU>(a as u32, b as u32) as u64;
         t.exact(format!("cvt.rn.satfinite{relu}.e5m2x2.f32"), &[S, S], Kind::Int(16), ours);
-        let ours = |a, _, _| narrow::fp8x2_from_f16x2::<narrow::E4m3, RELU>(a as u32) as u64;
+        let ours = |a, _, _| minifloat::pair_from_f16x2::<minifloat::E4m3, RELU>(a as u32) as u64;
         t.exact(format!("cvt.rn.satfinite{relu}.e4m3x2.f16x2"), &[Kind::Pair(F16)], Kind::Int(16), ours);
-        let ours = |a, _, _| narrow::f16x2_from_fp8x2::<narrow::E4m3, RELU>(a as u16) as u64;
+        let ours = |a, _, _| minifloat::f16x2_from_pair::<minifloat::E4m3, RELU>(a as u16) as u64;
         t.exact(format!("cvt.rn{relu}.f16x2.e4m3x2"), &[Kind::Int(16)], Kind::Pair(F16), ours);
-        let ours = |a, _, _| narrow::f16x2_from_fp8x2::<narrow::E5m2, RELU>(a as u16) as u64;
+        let ours = |a, _, _| minifloat::f16x2_from_pair::<minifloat::E5m2, RELU>(a as u16) as u64;
         t.exact(format!("cvt.rn{relu}.f16x2.e5m2x2"), &[Kind::Int(16)], Kind::Pair(F16), ours);
         let ours = |a, _, _| narrow::tf32::<Nearest, RELU, false>(a as u32) as u64;
         t.exact(format!("cvt.rn{relu}.tf32.f32"), &[S], S, ours);

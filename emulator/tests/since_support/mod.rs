@@ -1,5 +1,7 @@
 //! Headers of modules, and the first version and target with which ptxas 13.0 takes an instruction.
 
+use cuda_emulator::Architecture;
+
 /// Targets by age, each with the version that brought it.
 const TARGETS: &[(&str, (u32, u32))] = &[
     ("sm_50", (4, 0)),
@@ -17,7 +19,18 @@ const TARGETS: &[(&str, (u32, u32))] = &[
     ("sm_89", (7, 8)),
     ("sm_90", (7, 8)),
     ("sm_90a", (8, 0)),
+    ("sm_100", (8, 6)),
+    ("sm_100a", (8, 6)),
+    ("sm_100f", (8, 8)),
+    ("sm_103", (8, 8)),
+    ("sm_110", (9, 0)),
+    ("sm_120", (8, 7)),
+    ("sm_120a", (8, 7)),
+    ("sm_120f", (8, 8)),
 ];
+
+/// The newest of them that a device of `sm_90` runs.
+const NEWEST_OF_SM_90: &str = "sm_90a";
 
 /// Versions that brought something, but for those before 4.3.
 const VERSIONS: &[(u32, u32)] = &[
@@ -65,18 +78,42 @@ fn headers() -> impl Iterator<Item = Header> {
         .flat_map(move |&version| targets(version).map(move |&(target, _)| Header { version, target }))
 }
 
-/// The newest version with every target, and every version with its newest target.
+/// The newest version with every target, and every version with its newest target up to `sm_90a`, and with all later ones.
 pub(crate) fn edges() -> Vec<Header> {
     let all: Vec<Header> = headers().collect();
     let newest = all.iter().map(|header| header.version).max();
-    let last = |at: usize| all.get(at + 1).is_none_or(|next| next.version != all[at].version);
+    let older = |header: &Header| age(header.target) <= age(NEWEST_OF_SM_90);
+    let last =
+        |at: usize| !all.get(at + 1).is_some_and(|next| next.version == all[at].version && older(next));
     let kept = |at: &usize| Some(all[*at].version) == newest || last(*at);
     (0..all.len()).filter(kept).map(|at| all[at]).collect()
+}
+
+fn age(target: &str) -> usize {
+    TARGETS.iter().position(|(other, _)| *other == target).unwrap_or(TARGETS.len())
+}
+
+impl Header {
+    /// The architecture for which `ptxas` compiles it: at most the one of `sm_90a` where that will do.
+    #[allow(dead_code)] // not everyone runs `ptxas`
+    pub(crate) fn arch(self) -> &'static str {
+        if age(self.target) <= age(NEWEST_OF_SM_90) { NEWEST_OF_SM_90 } else { self.target }
+    }
+
+    /// A device that runs it.
+    pub(crate) fn device(self) -> Architecture {
+        match self.target {
+            target if age(target) <= age(NEWEST_OF_SM_90) => Architecture::Sm90,
+            "sm_100" | "sm_100a" | "sm_100f" => Architecture::Sm100,
+            _ => Architecture::Sm120,
+        }
+    }
 }
 
 /// A line of the list.
 pub(crate) struct Fact {
     pub(crate) version: (u32, u32),
+    /// The first target of those without a letter; or all that have it, between commas.
     pub(crate) target: &'static str,
     pub(crate) instruction: &'static str,
 }
@@ -84,8 +121,12 @@ pub(crate) struct Fact {
 impl Fact {
     /// Whether ptxas takes the instruction under that header.
     pub(crate) fn holds_under(&self, header: Header) -> bool {
-        let age = |name| TARGETS.iter().position(|(target, _)| *target == name).unwrap_or(TARGETS.len());
-        header.version >= self.version && age(header.target) >= age(self.target)
+        let number =
+            |name: &str| name.trim_matches(|c: char| !c.is_ascii_digit()).parse::<u32>().unwrap_or(u32::MAX);
+        let listed = self.target.split(',').any(|target| target == header.target);
+        let is_plain = self.target.ends_with(|c: char| c.is_ascii_digit());
+        let later = is_plain && number(header.target) >= number(self.target);
+        header.version >= self.version && (listed || later)
     }
 }
 

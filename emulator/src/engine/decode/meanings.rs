@@ -153,7 +153,7 @@ fn decided(instruction: &Instruction<'_>) -> Option<&'static str> {
 fn rule(instruction: &Instruction<'_>) -> Rule {
     let parts: Vec<&str> = instruction.name.split('.').collect();
     let last = parts.last().copied().unwrap_or_default();
-    let is_float = ["f16", "f16x2", "bf16", "bf16x2", "f32", "f64"].contains(&last);
+    let is_float = ["f16", "f16x2", "bf16", "bf16x2", "f32", "f32x2", "f64"].contains(&last);
     let operands = instruction.operands.as_slice();
     let plain = |operand: &Text<'_>| matches!(operand, Text::Name(_) | Text::Literal(_));
     match (parts[0], operands) {

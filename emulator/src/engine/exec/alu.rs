@@ -139,6 +139,7 @@ arity!(Apply1, lane1, body1, fast1, plain1, A 0);
 arity!(Apply2, lane2, body2, fast2, plain2, A 0, B 1);
 arity!(Apply3, lane3, body3, fast3, plain3, A 0, B 1, C 2);
 arity!(Apply4, lane4, body4, fast4, plain4, A 0, B 1, C 2, E 3);
+arity!(Apply5, lane5, body5, fast5, plain5, A 0, B 1, C 2, E 3, G 4);
 
 macro_rules! mask_arity {
     ($constructor:ident, $body:ident, $($source:ident $index:literal),*) => {

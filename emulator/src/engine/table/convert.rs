@@ -14,7 +14,7 @@ use super::{Form, Row, build, flag, pick, rounding};
 use crate::numeric::cvt::{self, Double, Single};
 use crate::numeric::fp32;
 use crate::numeric::half::{self, Bf16, F16};
-use crate::numeric::narrow::{self, E4m3, E5m2};
+use crate::numeric::narrow;
 use crate::numeric::rounding::{Nearest, Zero};
 
 pub(super) const ROWS: &[Row] = &[
@@ -53,24 +53,6 @@ pub(super) const ROWS: &[Row] = &[
         Some(flag!(f, "relu", RELU => flag!(f, "satfinite", SAT => nearest_or_zero!(f, R => {
             lane1(narrow::tf32::<R, RELU, SAT>)
         }))))
-    }),
-    pick("cvt.rn.satfinite[.relu].{e4m3x2|e5m2x2}.f32", |f| {
-        Some(flag!(f, "relu", RELU => match f.has("e4m3x2") {
-            true => lane2(narrow::fp8x2_from_f32::<E4m3, RELU>),
-            false => lane2(narrow::fp8x2_from_f32::<E5m2, RELU>),
-        }))
-    }),
-    pick("cvt.rn.satfinite[.relu].{e4m3x2|e5m2x2}.f16x2", |f| {
-        Some(flag!(f, "relu", RELU => match f.has("e4m3x2") {
-            true => lane1(narrow::fp8x2_from_f16x2::<E4m3, RELU>),
-            false => lane1(narrow::fp8x2_from_f16x2::<E5m2, RELU>),
-        }))
-    }),
-    pick("cvt.rn[.relu].f16x2.{e4m3x2|e5m2x2}", |f| {
-        Some(flag!(f, "relu", RELU => match f.has("e4m3x2") {
-            true => lane1(narrow::f16x2_from_fp8x2::<E4m3, RELU>),
-            false => lane1(narrow::f16x2_from_fp8x2::<E5m2, RELU>),
-        }))
     }),
     pick("cvt.pack.sat.{u16|s16}.s32", |f| {
         Some(match f.has("s16") {

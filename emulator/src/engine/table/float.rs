@@ -7,7 +7,7 @@ use super::super::exec::doubles::{Add, Fma, Mul, Sub, SubReversed};
 use super::super::exec::special_function::special1;
 use super::super::exec::wide::{wide2, wide3};
 use super::{Form, Row, build, flag, lane, pick, rounding};
-use crate::numeric::{approx, fp32, fp64, special};
+use crate::numeric::{approx, fp32, fp32x2, fp64, special};
 
 pub(super) const ROWS: &[Row] = &[
     build("add[.{rn|rz|rm|rp}][.ftz][.sat].f32", |builder, form| {
@@ -33,6 +33,18 @@ pub(super) const ROWS: &[Row] = &[
     }),
     build("fma.{rn|rz|rm|rp}[.ftz][.sat].f32", fma),
     build("mad[.{rn|rz|rm|rp}][.ftz][.sat].f32", fma),
+    pick("add[.{rn|rz|rm|rp}][.ftz].f32x2", |f| {
+        Some(rounding!(f, R => flag!(f, "ftz", FTZ => lane2(fp32x2::add::<R, FTZ>))))
+    }),
+    pick("sub[.{rn|rz|rm|rp}][.ftz].f32x2", |f| {
+        Some(rounding!(f, R => flag!(f, "ftz", FTZ => lane2(fp32x2::sub::<R, FTZ>))))
+    }),
+    pick("mul[.{rn|rz|rm|rp}][.ftz].f32x2", |f| {
+        Some(rounding!(f, R => flag!(f, "ftz", FTZ => lane2(fp32x2::mul::<R, FTZ>))))
+    }),
+    pick("fma.{rn|rz|rm|rp}[.ftz].f32x2", |f| {
+        Some(rounding!(f, R => flag!(f, "ftz", FTZ => lane3(fp32x2::fma::<R, FTZ>))))
+    }),
     build("add[.{rn|rz|rm|rp}].f64", |b, f| in_order(b, rounding!(f, R => wide2::<Add<R>>()))),
     build("sub[.{rn|rz|rm|rp}].f64", |builder, form| {
         let lane = match builder.comes_after(1, 2) {
@@ -81,15 +93,23 @@ pub(super) const ROWS: &[Row] = &[
     lane("neg.f64", lane1(fp64::neg)),
     lane("copysign.f32", lane2(fp32::copysign)),
     lane("copysign.f64", lane2(fp64::copysign)),
-    pick("min[.ftz][.NaN][.xorsign][.abs].f32", |f| {
-        Some(flag!(f, "ftz", FTZ => flag!(f, "NaN", NAN => flag!(f, "xorsign", XOR => {
-            lane2(fp32::min::<FTZ, NAN, XOR>)
-        }))))
+    build("min[.ftz][.NaN][.xorsign][.abs].f32", |builder, f| {
+        let lane = flag!(f, "ftz", FTZ => flag!(f, "NaN", NAN => match (builder.operands().len(), f.has("abs")) {
+            (4, true) => lane3(fp32::min3::<FTZ, NAN, true>),
+            (4, false) => lane3(fp32::min3::<FTZ, NAN, false>),
+            (_, true) => lane2(fp32::min::<FTZ, NAN, true>),
+            (_, false) => lane2(fp32::min::<FTZ, NAN, false>),
+        }));
+        builder.lane_in_order(lane)
     }),
-    pick("max[.ftz][.NaN][.xorsign][.abs].f32", |f| {
-        Some(flag!(f, "ftz", FTZ => flag!(f, "NaN", NAN => flag!(f, "xorsign", XOR => {
-            lane2(fp32::max::<FTZ, NAN, XOR>)
-        }))))
+    build("max[.ftz][.NaN][.xorsign][.abs].f32", |builder, f| {
+        let lane = flag!(f, "ftz", FTZ => flag!(f, "NaN", NAN => match (builder.operands().len(), f.has("abs")) {
+            (4, true) => lane3(fp32::max3::<FTZ, NAN, true>),
+            (4, false) => lane3(fp32::max3::<FTZ, NAN, false>),
+            (_, true) => lane2(fp32::max::<FTZ, NAN, true>),
+            (_, false) => lane2(fp32::max::<FTZ, NAN, false>),
+        }));
+        builder.lane_in_order(lane)
     }),
     build("min.f64", |builder, _| in_order(builder, lane2(fp64::min))),
     build("max.f64", |builder, _| in_order(builder, lane2(fp64::max))),
@@ -136,7 +156,7 @@ fn in_order(builder: &mut Builder<'_, '_>, lane: Lane) -> Result<(), Refusal> {
 }
 
 /// The instruction and, for `.sat`, what clamps its result.
-fn saturated(builder: &mut Builder<'_, '_>, form: &Form<'_>, lane: Lane) -> Result<(), Refusal> {
+pub(super) fn saturated(builder: &mut Builder<'_, '_>, form: &Form<'_>, lane: Lane) -> Result<(), Refusal> {
     builder.lane_then(lane, form.has("sat").then(|| lane1(fp32::saturate)))
 }
 

@@ -10,6 +10,7 @@ mod bulk;
 mod compare;
 mod control;
 mod convert;
+mod convert_small;
 mod float;
 mod half;
 mod integer;
@@ -22,10 +23,12 @@ mod matrix_sparse;
 mod matrix_wmma;
 mod mbarrier;
 mod memory;
+mod mixed;
 mod mnemonics;
 pub(super) mod movement;
 mod multimem;
 pub(super) mod pattern;
+mod refused;
 mod stack;
 mod surface;
 mod sync;
@@ -218,9 +221,11 @@ fn rows() -> impl Iterator<Item = &'static Row> {
         integer::ROWS,
         float::ROWS,
         half::ROWS,
+        mixed::ROWS,
         logic::ROWS,
         compare::ROWS,
         convert::ROWS,
+        convert_small::ROWS,
         movement::ROWS,
         memory::ROWS,
         atomic::ROWS,
@@ -239,6 +244,7 @@ fn rows() -> impl Iterator<Item = &'static Row> {
         texture::ROWS,
         surface::ROWS,
         video::ROWS,
+        refused::ROWS,
     ]
     .into_iter()
     .flatten()

@@ -54,6 +54,16 @@ fn element(variable: &Variable<'_>) -> Result<(), String> {
             | T::E5m2
             | T::E4m3x2
             | T::E5m2x2
+            | T::E4m3x4
+            | T::E5m2x4
+            | T::E2m3x2
+            | T::E3m2x2
+            | T::E2m3x4
+            | T::E3m2x4
+            | T::E2m1x2
+            | T::E2m1x4
+            | T::Ue8m0x2
+            | T::S2f6x2
             | T::F32x2
             | T::U16x2
             | T::S16x2

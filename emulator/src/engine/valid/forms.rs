@@ -12,6 +12,7 @@
 //! | `a` | an address in brackets |
 //! | `h` | a cache policy, where the name has `.L2::cache_hint` |
 //! | `D`, `S` | elements that are written and read, as many as the name says |
+//! | `f` | four values in braces |
 //! | `v`, `w` | a register of a video instruction or a number, and one that is written |
 //! | `*` | anything whose names are declared |
 //!
@@ -39,6 +40,8 @@ pub(super) enum Role {
     /// Elements that are written, as many as the name says, and that are read.
     Elements,
     ElementSources,
+    /// Four values in braces.
+    Four,
     /// A register of 32 bits, perhaps a part of it: read, where it may be a number, and written.
     Selected,
     SelectedDest,
@@ -80,6 +83,7 @@ impl Slot {
             "h" => Role::Policy,
             "D" => Role::Elements,
             "S" => Role::ElementSources,
+            "f" => Role::Four,
             "v" => Role::Selected,
             "w" => Role::SelectedDest,
             _ => Role::Anything,
@@ -152,13 +156,20 @@ const FORMS: &[(&str, &str)] = &[
          div.approx[.ftz].f32 div.full[.ftz].f32 div.{rn|rz|rm|rp}[.ftz].f32 div.{rn|rz|rm|rp}.f64 copysign.{f32|f64} \
          min.f64 max.f64 min[.ftz][.NaN].{f32|f16|f16x2} max[.ftz][.NaN].{f32|f16|f16x2} \
          min[.ftz][.NaN].xorsign.abs.{f32|f16|f16x2} max[.ftz][.NaN].xorsign.abs.{f32|f16|f16x2} \
-         min[.NaN].{bf16|bf16x2} max[.NaN].{bf16|bf16x2} min[.NaN].xorsign.abs.{bf16|bf16x2} max[.NaN].xorsign.abs.{bf16|bf16x2}",
+         min[.NaN].{bf16|bf16x2} max[.NaN].{bf16|bf16x2} min[.NaN].xorsign.abs.{bf16|bf16x2} max[.NaN].xorsign.abs.{bf16|bf16x2} \
+         add[.{rn|rz|rm|rp}][.ftz].f32x2 sub[.{rn|rz|rm|rp}][.ftz].f32x2 mul[.{rn|rz|rm|rp}][.ftz].f32x2",
         "d s s",
     ),
+    ("add[.{rn|rz|rm|rp}][.sat].f32.f16 sub[.{rn|rz|rm|rp}][.sat].f32.f16", "d s2 s"),
+    // ptxas counts this `.bf16` among the integers.
+    ("add[.{rn|rz|rm|rp}][.sat].f32.bf16 sub[.{rn|rz|rm|rp}][.sat].f32.bf16", "d s:u16 s"),
+    ("fma.{rn|rz|rm|rp}[.sat].f32.f16", "d s2 s2 s"),
+    ("fma.{rn|rz|rm|rp}[.sat].f32.bf16", "d s:u16 s:u16 s"),
     (
         "fma.{rn|rz|rm|rp}[.ftz][.sat].f32 fma.{rn|rz|rm|rp}.f64 mad.{rn|rz|rm|rp}[.ftz][.sat].f32 mad.{rn|rz|rm|rp}.f64 \
          fma.rn[.ftz][.sat].{f16|f16x2} fma.rn[.ftz].relu.{f16|f16x2} fma.rn[.relu].{bf16|bf16x2} \
-         fma.rn.oob[.relu].{f16|f16x2|bf16|bf16x2}",
+         fma.rn.oob[.relu].{f16|f16x2|bf16|bf16x2} fma.{rn|rz|rm|rp}[.ftz].f32x2 \
+         min[.ftz][.NaN][.abs].f32 max[.ftz][.NaN][.abs].f32",
         "d s s s",
     ),
     (
@@ -251,11 +262,34 @@ const FORMS: &[(&str, &str)] = &[
          cvt.{rn|rz}[.relu][.satfinite].bf16.f32 cvt.{rn|rz}[.relu][.satfinite].tf32.f32 cvt.rna[.satfinite].tf32.f32",
         "r t2",
     ),
+    ("cvt.{rn|rz}[.relu][.satfinite].f16x2.f32", "r t2 t2"),
+    // As `.tf32`, a register of bits.
+    ("cvt.{rn|rz}[.relu][.satfinite].bf16x2.f32", "d:tf32 s2 s2"),
+    ("cvt.rs[.relu][.satfinite].f16x2.f32", "r t2 t2 s:tf32"),
+    ("cvt.rs[.relu][.satfinite].bf16x2.f32", "d:tf32 s2 s2 s:tf32"),
+    ("cvt.rs.satfinite[.relu].{e4m3x4|e5m2x4|e2m3x4|e3m2x4|e2m1x4}.f32", "d f2 s:tf32"),
     (
-        "cvt.{rn|rz|rs|rna|rp}[.relu][.satfinite][.ftz].{f16x2|bf16x2|e4m3x2|e5m2x2|e2m1x2|e2m3x2|e3m2x2|ue8m0x2|e4m3x4|e5m2x4|e2m1x4|e2m3x4|e3m2x4|s2f6x2}.{f32|f16x2|bf16x2|e4m3x2|e5m2x2|e2m1x2|e2m3x2|e3m2x2|ue8m0x2} \
-         cvt.pack.sat.{u16|s16|u8|s8|u4|s4|u2|s2}.s32[.b32]",
-        "* * *? *?",
+        "cvt.rn.satfinite[.relu].{e4m3x2|e5m2x2|e2m3x2|e3m2x2|e2m1x2}.f32 cvt.{rz|rp}[.satfinite].ue8m0x2.f32",
+        "d s2 s2",
     ),
+    (
+        "cvt.rn.satfinite[.relu].{e4m3x2|e5m2x2|e2m1x2}.f16x2 cvt.rn[.relu].f16x2.{e4m3x2|e5m2x2|e2m3x2|e3m2x2|e2m1x2}",
+        "d s2",
+    ),
+    // ptxas does not look at the type of `.bf16x2`.
+    ("cvt.{rz|rp}[.satfinite].ue8m0x2.bf16x2", "d s:b32"),
+    ("cvt.rn.bf16x2.ue8m0x2", "d:b32 s2"),
+    // Of PTX 9.1.
+    (
+        "cvt.rn.satfinite[.relu].{e2m3x2|e3m2x2}.f16x2 cvt.rn.satfinite[.relu].{e4m3x2|e5m2x2|e2m3x2|e3m2x2|e2m1x2}.bf16x2",
+        "d s:b32",
+    ),
+    ("cvt.rn.satfinite[.relu][.scaled::n2::ue8m0].s2f6x2.f32", "d s2 s2 s:b16?"),
+    (
+        "cvt.rn.satfinite[.relu][.scaled::n2::ue8m0].s2f6x2.bf16x2 cvt.rn[.satfinite][.relu][.scaled::n2::ue8m0].bf16x2.s2f6x2",
+        "* * s:b16?",
+    ),
+    ("cvt.pack.sat.{u16|s16|u8|s8|u4|s4|u2|s2}.s32[.b32]", "* * * *?"),
     ("cvta.to.{global|const|shared|shared::cta|shared::cluster|local|param|param::entry}.{u32|u64}", "d s"),
     ("cvta.{global|const|shared|shared::cta|shared::cluster|local|param|param::entry}.{u32|u64}", "d *"),
     ("isspacep.{global|const|shared|shared::cta|shared::cluster|local|param|param::entry}", "q *"),
@@ -273,6 +307,7 @@ const FORMS: &[(&str, &str)] = &[
          st.mmio[.relaxed].sys[.global][.{wb|cg|cs|wt}][.{L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate}][.{L2::evict_normal|L2::evict_first|L2::evict_last}][.L2::cache_hint][.{v2|v4|v8}].{b8|b16|b32|b64|b128|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64}",
         "a t h",
     ),
+    ("st.bulk[.weak][.shared::cta]", "a s:u64 *"),
     (
         "st.async[.weak][.shared::cluster].mbarrier::complete_tx::bytes[.{v2|v4}].{b32|b64|u32|u64|s32|s64|f32|f64}",
         "a t a?",
@@ -462,7 +497,10 @@ const FORMS: &[(&str, &str)] = &[
     ("vote.ballot.b32", "d p"),
     ("match.any.sync.{b32|b64}", "d:b32 s s:b32"),
     ("match.all.sync.{b32|b64}", "d:b32| s s:b32"),
-    ("redux.sync.{add|min|max}.{u32|s32} redux.sync.{and|or|xor}.b32", "d s s:b32"),
+    (
+        "redux.sync.{add|min|max}.{u32|s32} redux.sync.{and|or|xor}.b32 redux.sync.{min|max}[.abs][.NaN].f32",
+        "d s s:b32",
+    ),
     ("activemask.b32", "d"),
     (
         "vadd.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}] vsub.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}] \

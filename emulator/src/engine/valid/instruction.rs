@@ -252,6 +252,12 @@ fn one(
         Role::ElementSources => {
             elements(form, operand, names, &|operand| source(names, operand, ty, false, false))
         }
+        Role::Four => match operand {
+            Operand::Vector(list) if list.len() == 4 => {
+                list.iter().try_for_each(|operand| source(names, operand, ty, false, false))
+            }
+            _ => Err("a vector of 4 values in braces is expected".to_owned()),
+        },
         Role::Policy => source(names, operand, Type::B64, false, false),
         // What `atom` and comparisons give need not be taken.
         Role::Dest | Role::PredicateDest
@@ -267,7 +273,7 @@ fn one(
         Role::PredicateDest | Role::Predicate => predicate(names, operand, slot.role),
         Role::Source => source(names, operand, ty, false, false),
         Role::WideDest => elements(form, operand, names, &|operand| match operand {
-            Operand::Name("_") => Ok(()),
+            Operand::Name("_") if !name.starts_with("cvt") => Ok(()),
             operand => dest(names, operand, ty, true),
         }),
         Role::WideSource => {

@@ -161,14 +161,15 @@ fn all(names: &Names<'_>, operands: &[Operand<'_>], wanted: &[Wanted]) -> Result
     pairs.try_for_each(|(at, (operand, wanted))| vector(names, at, operand, *wanted))
 }
 
-/// `mma d, a, b, c`, and of a sparse A `metadata, selector`.
+/// `mma d, a, b, c`, of a sparse A `metadata, selector`, and with `.block_scale` two pairs of `scale, {byte, thread}`.
 fn product(name: &str, operands: &[Operand<'_>], names: &Names<'_>) -> Result<(), String> {
-    let sparse = name.starts_with("mma.sp");
-    expect(operands, if sparse { 6 } else { 4 })?;
+    let scales = if name.contains(".block_scale") { 4 } else { 0 };
+    let sparse = if name.starts_with("mma.sp") { 2 } else { 0 };
+    expect(operands, 4 + sparse + scales)?;
     layouts_and_sums(name)?;
     all(names, operands, &sides(name, false))?;
     match operands {
-        [_, _, _, _, metadata, selector] => {
+        [_, _, _, _, metadata, selector, ..] if sparse > 0 => {
             single(names, 4, metadata)?;
             constant(5, selector, &[0, 1, 2, 3])
         }
@@ -266,9 +267,13 @@ fn rows(
 ) -> Result<(), String> {
     expect(operands, 2)?;
     bracketed(names, operands, address)?;
-    let count = name.split('.').find_map(|part| part.strip_prefix('x')?.parse().ok());
-    match (operands.get(at), count) {
-        (Some(operand), Some(count)) => vector(names, at, operand, Wanted { count, takes: Takes::Bytes(4) }),
+    let matrices = name.split('.').find_map(|part| part.strip_prefix('x')?.parse::<usize>().ok());
+    let registers = if name.contains(".m16n16.") { 2 } else { 1 };
+    match (operands.get(at), matrices) {
+        (Some(operand), Some(matrices)) => {
+            let count = registers * matrices;
+            vector(names, at, operand, Wanted { count, takes: Takes::Bytes(4) })
+        }
         _ => Ok(()),
     }
 }

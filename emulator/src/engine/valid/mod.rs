@@ -18,6 +18,7 @@ mod names;
 mod operands;
 mod order;
 mod since;
+mod target;
 mod textures;
 mod vectors;
 

@@ -2,19 +2,18 @@
 //!
 //! A row is a version, a target (`-` where any will do) and what needs them, separated by blanks. `mma.sp` is every `mma` that has the
 //! modifier `.sp`, wherever it stands; of two modifiers or types the first stands before the second: `cvt.f32.bf16` is a conversion from
-//! `.bf16`. `{a|b}` is one of the two, and `*` any mnemonic. An instruction needs what the strictest of its rows says, and its operands
+//! `.bf16`. `{a|b}` is one of the two, and `*` any mnemonic. Of several targets between bars any will do. An instruction needs what the strictest of its rows says, and its operands
 //! may add to that. `tests/engine/since.rs` compares the table with what ptxas answered.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::OnceLock;
 
-use cuda_ptx::image::Arch;
 use cuda_ptx::{Directives, Instruction, Module, Operand, Space, Type, Variable};
 use rustc_hash::FxHashMap;
 
 use super::names::Names;
 use super::operands::register;
+use super::target::{Target, Targets};
 
 const TABLE: &[(&str, &str, &str)] = &[
     ("-", "sm_53", "{add|sub|mul|fma|set|setp|abs|neg|tex|tld4}.{f16|f16x2}"),
@@ -78,7 +77,8 @@ const TABLE: &[(&str, &str, &str)] = &[
         "{add|min|max}.{u16x2|s16x2} {min|max}.relu.s32 cp.bulk elect prefetch.tensormap fence.{async|mbarrier_init} \
          barrier.cluster.{relaxed|acquire|release} mbarrier.{expect_tx|complete_tx|shared::cluster}",
     ),
-    ("8.0", "sm_90a", "wgmma setmaxnreg"),
+    ("8.0", "sm_90a", "wgmma"),
+    ("8.0", "sm_90a|sm_100f|sm_110f|sm_120f", "setmaxnreg"),
     ("8.1", "-", "sured.{min|max}.{u64|s64|b64} cvt.satfinite.{f16|f16x2|bf16|bf16x2|tf32}.f32"),
     ("8.1", "sm_90", "multimem fma.oob {st|red}.async {atom|red}.{v2|v4|v8}"),
     ("8.2", "sm_70", "*.mmio lop3.{and|or}"),
@@ -87,7 +87,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("8.3", "-", "*.{param::entry|param::func}"),
     ("8.3", "sm_70", "{ld|ldu|st|mov}.b128"),
     ("8.3", "sm_90", "atom.b128 tensormap fence.tensormap::generic"),
-    ("8.3", "sm_90a", "tensormap.replace"),
+    ("8.3", "sm_90a|sm_100f|sm_110f|sm_120f", "tensormap.replace"),
     ("8.4", "-", "*.sys.b128"),
     ("8.4", "sm_89", "mma.{e4m3|e5m2}"),
     ("8.4", "sm_90a", "wgmma.s8.u8 wgmma.u8.s8"),
@@ -101,19 +101,32 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         "8.6",
         "sm_100",
-        "{add|sub|mul|fma}.f32x2 {add|sub|fma}.f32.{f16|bf16} clusterlaunchcontrol cp.cp_mask \
+        "{add|sub|mul|fma}.f32x2 {add|sub|fma}.f32.{f16|bf16} clusterlaunchcontrol cp.cp_mask st.bulk \
          cp.{im2col::w|im2col::w::128|tile::gather4|tile::scatter4} cvt.{rn|rz}.satfinite.tf32",
     ),
+    ("8.6", "sm_100f", "redux.f32"),
+    ("8.6", "sm_100f|sm_110f", "tcgen05 cp.{cta_group::1|cta_group::2}"),
     (
         "8.6",
-        "sm_100a",
-        "tcgen05 cp.{cta_group::1|cta_group::2} ldmatrix.{m16n16|m8n16} stmatrix.m16n8 redux.f32 tensormap.swizzle_atomicity \
-         cvt.{e2m1x2|e2m3x2|e3m2x2|ue8m0x2|e4m3x4|e5m2x4|e2m1x4|e2m3x4|e3m2x4} cvt.rs \
-         mma.{kind::f8f6f4|kind::mxf8f6f4|kind::mxf4|kind::mxf4nvf4}",
+        "sm_100f|sm_110f|sm_120f",
+        "clusterlaunchcontrol.multicast::cluster::all ldmatrix.{m16n16|m8n16} stmatrix.m16n8 tensormap.swizzle_atomicity \
+         mma.kind::f8f6f4 cvt.{e2m1x2|e2m3x2|e3m2x2|ue8m0x2}",
     ),
+    ("8.7", "-", "mma.kind::f8f6f4.f16"),
+    (
+        "8.7",
+        "sm_120f",
+        "mma.kind::f8f6f4.{e2m1|e2m3|e3m2} mma.{kind::mxf8f6f4|kind::mxf4|kind::mxf4nvf4} \
+         mma.{sp|sp::ordered_metadata}.f16.{e4m3|e5m2}",
+    ),
+    ("8.7", "sm_100a|sm_103a", "cvt.rs"),
     ("8.7", "sm_89", "mma.m16n8k16.{e4m3|e5m2} mma.f16.{e4m3|e5m2}"),
-    ("8.7", "sm_120a", "mma.{sp|sp::ordered_metadata}.f16.{e4m3|e5m2}"),
     ("8.8", "sm_100", "{ld|st}.v8.{b32|u32|s32|f32} {ld|st}.v4.{b64|u64|s64|f64}"),
+    (
+        "9.1",
+        "sm_100f|sm_110f|sm_120f",
+        "cvt.{e4m3x2|e5m2x2|e2m3x2|e3m2x2|e2m1x2}.bf16x2 cvt.{e2m3x2|e3m2x2}.f16x2 cvt.s2f6x2",
+    ),
 ];
 
 /// Special registers, without the part after a dot.
@@ -134,7 +147,7 @@ fn of_special(family: &str) -> Need {
         | "%cluster_nctarank" => Need::new(78, 90),
         "%current_graph_exec" => Need::new(80, 0),
         "%aggr_smem_size" => Need::new(81, 90),
-        _ => Need::new(0, 0),
+        _ => Need::NONE,
     }
 }
 
@@ -146,57 +159,30 @@ const BANKS_ARE_GONE: u32 = 22;
 /// From here on a texture is a variable of type `.texref`.
 const TEX_IS_GONE: u32 = 15;
 
-/// A target: its number and the letter of one for a single architecture; none is older than all others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Target {
-    number: u32,
-    letter: Option<char>,
-}
-
-impl From<Arch> for Target {
-    fn from(Arch { sm, suffix }: Arch) -> Target {
-        Target { number: sm, letter: suffix }
-    }
-}
-
-impl Target {
-    /// Whether code for this target may use features that were introduced with `needed`.
-    fn has(self, needed: Target) -> bool {
-        if needed.letter.is_some() { self == needed } else { self.number >= needed.number }
-    }
-}
-
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "sm_{}", self.number)?;
-        self.letter.map_or(Ok(()), |letter| write!(f, "{letter}"))
-    }
-}
-
-/// A version, as `major * 10 + minor`, and a target.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// A version, as `major * 10 + minor`, and the targets that have something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Need {
     version: u32,
-    target: Target,
+    targets: Targets,
 }
 
 impl Need {
+    /// What everything has.
+    const NONE: Need = Need::new(0, 0);
+
     const fn new(version: u32, number: u32) -> Need {
-        Need { version, target: Target { number, letter: None } }
+        Need { version, targets: Targets::From(number) }
     }
 
-    fn read(version: &str, target: &str) -> Need {
+    fn read(version: &str, targets: &'static str) -> Need {
         let version = version
             .split_once('.')
             .and_then(|(major, minor)| Some(major.parse::<u32>().ok()? * 10 + minor.parse::<u32>().ok()?));
-        Need {
-            version: version.unwrap_or_default(),
-            target: Arch::from_name(target).map(Target::from).unwrap_or_default(),
-        }
+        Need { version: version.unwrap_or_default(), targets: Targets::read(targets) }
     }
 
     fn and(self, other: Need) -> Need {
-        Need { version: self.version.max(other.version), target: self.target.max(other.target) }
+        Need { version: self.version.max(other.version), targets: self.targets.and(other.targets) }
     }
 }
 
@@ -227,7 +213,7 @@ fn patterns() -> &'static HashMap<&'static str, Vec<Pattern>> {
         let mut all: HashMap<_, Vec<Pattern>> = HashMap::new();
         for (version, target, texts) in TABLE {
             for text in texts.split_whitespace() {
-                for mnemonic in Pattern::read(text, Need::default()).0 {
+                for mnemonic in Pattern::read(text, Need::NONE).0 {
                     let pattern = Pattern::read(text, Need::read(version, target)).1;
                     all.entry(mnemonic).or_default().push(pattern);
                 }
@@ -243,18 +229,18 @@ fn of_name(name: &str) -> Need {
     let mnemonic = parts.next().unwrap_or_default();
     let rows = [mnemonic, "*"].into_iter().filter_map(|mnemonic| patterns().get(mnemonic)).flatten();
     let needs = rows.filter(|pattern| pattern.matches(parts.clone())).map(|pattern| pattern.need);
-    needs.fold(Need::default(), Need::and)
+    needs.fold(Need::NONE, Need::and)
 }
 
 /// The requirements of the special registers among the operands.
 fn of_registers(operand: &Operand<'_>, names: &Names<'_>) -> Need {
     let of = |name: &str| {
         let need = of_special(name.split('.').next().unwrap_or_default());
-        if need == Need::default() || names.find(name).is_some() { Need::default() } else { need }
+        if need == Need::NONE || names.find(name).is_some() { Need::NONE } else { need }
     };
     match operand {
         Operand::Name(name) | Operand::Not(name) if name.starts_with('%') => of(name),
-        _ => Need::default(),
+        _ => Need::NONE,
     }
 }
 
@@ -274,15 +260,17 @@ fn of_operands(instruction: &Instruction<'_>, names: &Names<'_>) -> Need {
         ("cp", [_, _, _, ignore, ..]) if !has("bulk") && register(names, ignore) == Some(Type::Pred) => {
             Need::new(75, 80)
         }
+        ("min" | "max", [_, _, _, _]) => Need::new(88, 100),
         // Whether the texels are resident.
         ("tex" | "tld4", [Operand::Pair(..), ..]) => Need::new(71, 60),
-        _ => Need::default(),
+        _ => Need::NONE,
     }
 }
 
 /// The version and target that a module names, and the requirements of instruction names seen so far.
 pub(super) struct Since<'a> {
-    module: Need,
+    version: u32,
+    target: Target,
     known: FxHashMap<&'a str, Need>,
 }
 
@@ -290,8 +278,8 @@ impl<'a> Since<'a> {
     pub(super) fn new(module: &Module<'a>) -> Since<'a> {
         let (major, minor) = module.version;
         let target = module.arch().map(Target::from).unwrap_or_default();
-        let module = Need { version: major.saturating_mul(10).saturating_add(minor), target };
-        Since { module, known: FxHashMap::default() }
+        let version = major.saturating_mul(10).saturating_add(minor);
+        Since { version, target, known: FxHashMap::default() }
     }
 
     /// Checks an instruction; the error says what it needs.
@@ -329,12 +317,12 @@ impl<'a> Since<'a> {
 
     /// Whether the module may name banks of constants: `.const[2]`.
     pub(super) fn has_banks(&self) -> bool {
-        self.module.version < BANKS_ARE_GONE
+        self.version < BANKS_ARE_GONE
     }
 
     /// Checks the space of a variable: `.tex` is gone.
     pub(super) fn variable(&self, variable: &Variable<'_>) -> Result<(), String> {
-        if variable.space != Space::Tex || self.module.version < TEX_IS_GONE {
+        if variable.space != Space::Tex || self.version < TEX_IS_GONE {
             return Ok(());
         }
         let name = variable.name;
@@ -342,7 +330,7 @@ impl<'a> Since<'a> {
     }
 
     fn without_sync(&self, name: &str) -> Result<(), String> {
-        if self.module.version < SYNC.version || !self.module.target.has(SYNC.target) {
+        if self.version < SYNC.version || !SYNC.targets.include(self.target) {
             return Ok(());
         }
         let replacement = name.replacen('.', ".sync.", 1);
@@ -354,14 +342,13 @@ impl<'a> Since<'a> {
     fn check(&self, need: Need, what: &str) -> Result<(), String> {
         let (mut wanted, mut said) = (Vec::new(), Vec::new());
         let version = |version: u32| format!("{}.{}", version / 10, version % 10);
-        if self.module.version < need.version {
+        if self.version < need.version {
             wanted.push(format!(".version {} or later", version(need.version)));
-            said.push(version(self.module.version));
+            said.push(version(self.version));
         }
-        if !self.module.target.has(need.target) {
-            let later = if need.target.letter.is_some() { "" } else { " or higher" };
-            wanted.push(format!(".target {}{later}", need.target));
-            said.push(self.module.target.to_string());
+        if !need.targets.include(self.target) {
+            wanted.push(format!(".target {}", need.targets));
+            said.push(self.target.to_string());
         }
         if wanted.is_empty() {
             return Ok(());
@@ -373,16 +360,6 @@ impl<'a> Since<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn targets() {
-        let target = |name: &str| Arch::from_name(name).map(Target::from).unwrap_or_default();
-        let has = |module: &str, needed: &str| target(module).has(target(needed));
-        assert!(
-            has("sm_90", "sm_80") && has("sm_90a", "sm_90") && has("sm_90a", "sm_90a") && has("sm_50", "-")
-        );
-        assert!(!has("sm_75", "sm_80") && !has("sm_90", "sm_90a"));
-    }
 
     #[test]
     fn modifiers_stand_in_order() {

@@ -9,6 +9,8 @@ mod accesses;
 #[path = "../src/ordering/capture_turns.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod capture_turns;
+#[path = "../src/ordering/entries.rs"]
+mod entries;
 #[path = "../src/ordering/submissions.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod submissions;

@@ -5,9 +5,10 @@ use cuda_driver_sys::*;
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use super::jit::{Options, RawOptions, RawValues};
+use super::library_image::{LibraryImage, refused};
 use super::log::Refusal;
 use super::{MODULES, Module, image};
 use crate::architecture::Architecture;
@@ -18,7 +19,6 @@ use crate::driver::function::{Function, attributes};
 use crate::driver::handles::{Handles, to_c};
 use crate::driver::slot::{PerSlot, per_slot};
 use crate::driver::state::{Call, lock};
-use crate::memory::Memory;
 
 entries! {
     cuLibraryLoadData(library: *mut CUlibrary, image: *const c_void, jit: *mut CUjit_option, jit_values: *mut *mut c_void, jit_count: c_uint, options: *mut CUlibraryOption, values: *mut *mut c_void, count: c_uint) = load_data;
@@ -48,28 +48,6 @@ pub(in crate::driver) struct Library {
     /// Where variables lie that it declares `.extern`.
     symbols: Vec<(String, u64)>,
     state: Mutex<Loaded>,
-}
-
-/// What a library is for devices of one architecture.
-struct LibraryImage {
-    device: Architecture,
-    text: Result<String, Refusal>,
-    /// The image loaded into memory of no device: what can be known without a context.
-    sample: OnceLock<Result<Arc<Module>, CUresult>>,
-}
-
-impl LibraryImage {
-    fn loaded(&self) -> Option<&Arc<Module>> {
-        self.sample.get()?.as_ref().ok()
-    }
-
-    fn sample(&self, symbols: &[(String, u64)]) -> Outcome<&Arc<Module>> {
-        let load = || {
-            let text = self.text.as_ref().map_err(refused)?;
-            Module::sample(text, symbols, self.device).map_err(|refusal| refused(&refusal))
-        };
-        self.sample.get_or_init(load).as_ref().map_err(|code| *code)
-    }
 }
 
 /// What was made of a library.
@@ -141,17 +119,6 @@ impl Library {
         loaded.kernels.insert(name.to_owned(), Arc::clone(&kernel));
         Ok(kernel)
     }
-}
-
-/// The library's calls have no log to fill: the log goes to standard error.
-fn refused(refusal: &Refusal) -> CUresult {
-    if !refusal.log.is_empty() {
-        crate::driver::report::line(format_args!(
-            "a library does not load: {:?}\n{}",
-            refusal.code, refusal.log
-        ));
-    }
-    refusal.code
 }
 
 impl Kernel {
@@ -255,11 +222,8 @@ fn load<'a>(
     jit.finish("", "");
     let handle = LIBRARIES.reserve();
     let architectures = call.state()?.devices.iter().map(|memory| memory.architecture());
-    let image = |device| LibraryImage {
-        device,
-        text: read(device).map(|text| jit.registers().limit(text).into_owned()),
-        sample: OnceLock::new(),
-    };
+    let text = |device| read(device).map(|text| jit.registers().limit(text).into_owned());
+    let image = |device| LibraryImage::new(device, text(device));
     let images = architectures.collect::<BTreeSet<_>>().into_iter().map(image).collect();
     let library = Library { handle, images, symbols, state: Mutex::default() };
     LIBRARIES.insert(handle, Arc::new(library));
@@ -478,12 +442,4 @@ fn set_cache(_: &Call, handle: CUkernel, config: CUfunc_cache, device: CUdevice)
     kernel(handle)?;
     checked(device)?;
     checked_cache(config).map(|_| ())
-}
-
-impl Module {
-    /// Loads PTX into memory of its own, in no context.
-    fn sample(text: &str, symbols: &[(String, u64)], device: Architecture) -> Result<Arc<Module>, Refusal> {
-        let memory = Arc::new(Memory::new(u64::MAX >> 1).with_architecture(device));
-        Module::load_into(&memory, &Context::nowhere(device), text, true, symbols)
-    }
 }

@@ -6,6 +6,7 @@ mod device_runtime;
 mod image;
 mod jit;
 pub(super) mod library;
+mod library_image;
 pub(super) mod link;
 mod log;
 mod merge;

@@ -128,7 +128,7 @@ fn the_upper_bits_of_the_random_numbers_for_f16_mean_nothing() {
 /// The random bits of value `index`, bit by bit: of two values that share 16 bits the first one takes them in reverse.
 fn share(random: u32, index: usize, of_four_bits: bool) -> u32 {
     let bit = |position: u32| {
-        let from = if index % 2 == 0 { 15 - position } else { position };
+        let from = if index.is_multiple_of(2) { 15 - position } else { position };
         let upper_pair = index < 2;
         let place = match of_four_bits {
             false => from + if upper_pair { 16 } else { 0 },

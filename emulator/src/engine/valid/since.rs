@@ -1,9 +1,9 @@
 //! The PTX version and the target that a module must name for the features that it uses, as in ptxas 13.0: one table.
 //!
-//! A row is a version, a target (`-` where any will do) and what needs them, separated by blanks. `mma.sp` is every `mma` that has the
-//! modifier `.sp`, wherever it stands; of two modifiers or types the first stands before the second: `cvt.f32.bf16` is a conversion from
-//! `.bf16`. `{a|b}` is one of the two, and `*` any mnemonic. Of several targets between bars any will do. An instruction needs what the strictest of its rows says, and its operands
-//! may add to that. `tests/engine/since.rs` compares the table with what ptxas answered.
+//! A row is a version, a target (`-` where any will do) and what needs them, separated by blanks. Of several targets between bars any will
+//! do. `mma.sp` is every `mma` that has the modifier `.sp`, wherever it stands; of two modifiers or types the first stands before the
+//! second: `cvt.f32.bf16` is a conversion from `.bf16`. `{a|b}` is one of the two, and `*` any mnemonic. An instruction needs what the
+//! strictest of its rows says, and its operands may add to that. `tests/engine/since.rs` compares the table with what ptxas answered.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;

@@ -179,7 +179,7 @@ impl LibraryKernel {
     pub fn parameter_sizes(&self) -> Result<Vec<usize>, Error> {
         host_call::refuse("cuKernelGetParamInfo")?;
         let listed = self.library.signatures().get(&self.name).and_then(|s| s.parameters.as_ref());
-        let of_image = |list: &Vec<_>| list.iter().map(|wanted| wanted.size).collect();
+        let of_image = || listed.map(|list| list.iter().map(|wanted| wanted.size).collect::<Vec<_>>());
         let count = if listed.is_none() { self.parameter_count()? } else { None };
         let mut sizes = Vec::new();
         // Where one of the two says how many there are, none past the end is asked for.
@@ -192,10 +192,10 @@ impl LibraryKernel {
             match code {
                 // The end, which the image would know, or a call that failed.
                 CUresult::CUDA_ERROR_INVALID_VALUE if count.is_none() => {
-                    return Ok(listed.map_or(sizes, of_image));
+                    return Ok(of_image().unwrap_or(sizes));
                 }
                 CUresult::CUDA_ERROR_INVALID_CONTEXT if listed.is_some() => {
-                    return Ok(listed.map_or(sizes, of_image));
+                    return Ok(of_image().unwrap_or(sizes));
                 }
                 code => check(code, "cuKernelGetParamInfo", || {
                     format!("parameter {} of {}", sizes.len(), self.name)

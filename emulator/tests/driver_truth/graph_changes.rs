@@ -2,6 +2,7 @@
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks)]
 
 use cuda_driver_sys::*;
+use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
 
 use crate::support::graphs::{graph, instantiate, kernel};
@@ -131,6 +132,22 @@ fn answers<P>(
     format!("{set}/{}({})", update.0, info.result.0)
 }
 
+/// The same with zeros between its members: of several rows a driver compares all bytes, these included.
+fn zero_between(copy: &CUDA_MEMCPY3D) -> Box<CUDA_MEMCPY3D> {
+    let mut whole = Box::new(MaybeUninit::<CUDA_MEMCPY3D>::zeroed());
+    let to = whole.as_mut_ptr();
+    macro_rules! members {
+        ($($member:ident)*) => { $( unsafe { (&raw mut (*to).$member).write(copy.$member) }; )* };
+    }
+    members! {
+        srcXInBytes srcY srcZ srcLOD srcMemoryType srcHost srcDevice srcArray
+        reserved0 srcPitch srcHeight dstXInBytes dstY dstZ dstLOD dstMemoryType
+        dstHost dstDevice dstArray reserved1 dstPitch dstHeight WidthInBytes Height
+        Depth
+    }
+    unsafe { whole.assume_init() }
+}
+
 fn copy_answers(cuda: &Driver, context: CUcontext, old: &CUDA_MEMCPY3D, new: &CUDA_MEMCPY3D) -> String {
     let add = |graph, copy: &CUDA_MEMCPY3D| {
         let mut node = null_mut();
@@ -140,7 +157,7 @@ fn copy_answers(cuda: &Driver, context: CUcontext, old: &CUDA_MEMCPY3D, new: &CU
     let set = |exec, node, copy: &CUDA_MEMCPY3D| unsafe {
         cuda.cuGraphExecMemcpyNodeSetParams(exec, node, copy, context)
     };
-    answers(cuda, (old, new), add, set)
+    answers(cuda, (&*zero_between(old), &*zero_between(new)), add, set)
 }
 
 /// From memory of every kind to memory of every kind; the other side stays.

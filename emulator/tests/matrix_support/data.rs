@@ -185,7 +185,7 @@ pub fn matrices(form: &Form, mode: usize, random: &mut Random) -> [Vec<u32>; 3] 
         let sign = 1 << (form.types[0].bits() - 1);
         for four in a.chunks_exact_mut(4) {
             four[2] = four[0] ^ sign;
-            four[3] = four[1] ^ sign ^ (random.below(4) / 3);
+            four[3] = four[1] ^ sign ^ u64::from(random.below(4) == 3);
         }
         let same = if sparse { 8 } else { 4 };
         for column in b.chunks_exact_mut(form.k).step_by(2) {

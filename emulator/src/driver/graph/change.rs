@@ -50,8 +50,8 @@ impl Operation {
                 true
             }
             (Operation::Work(Work::Copy(old)), Operation::Work(Work::Copy(new))) => {
-                // A copy of several rows must be the same, and a copy of several planes cannot be replaced.
-                old.can_become(new) && (old.is_plane() && old == new || old.is_line() && new.is_line())
+                // A copy of several rows must be the same.
+                old.can_become(new) && (old == new || old.is_line() && new.is_line())
             }
             (Operation::Work(Work::Fill(old)), Operation::Work(Work::Fill(new))) => old.can_become(new),
             (Operation::Work(Work::Values(old)), Operation::Work(Work::Values(new))) => {

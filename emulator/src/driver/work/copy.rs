@@ -186,12 +186,7 @@ impl Copy3d {
 
     /// Whether it is of one row.
     pub(in crate::driver) fn is_line(&self) -> bool {
-        self.0.size.height == 1 && self.is_plane()
-    }
-
-    /// Whether it is of one plane.
-    pub(in crate::driver) fn is_plane(&self) -> bool {
-        self.0.size.depth == 1
+        self.0.size.height == 1 && self.0.size.depth == 1
     }
 
     /// The parameters in the form of the API.

@@ -3,7 +3,7 @@
 #![allow(unsafe_code)] // Launches: `fill` takes memory, a length and a number.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
-use cuda_emulator::{Instance, InstanceOptions};
+use cuda_emulator::{Architecture, Instance, InstanceOptions};
 use cuda_launch::emulator::{self, KernelProfile};
 use cuda_launch::memory::{ManagedAttach, PinnedFlags};
 use cuda_launch::sys::{CUdevice, CUresult, pfn};
@@ -207,4 +207,25 @@ fn a_profile_on_another_driver_is_an_error_that_names_its_device() {
         error.to_string().contains("\"NVIDIA H200\"") && error.to_string().contains("=emulator"),
         "{error}"
     );
+}
+
+/// Code that the device of another architecture runs is refused with what to do.
+#[test]
+fn an_error_names_the_device_that_code_is_not_for() {
+    let ptx = |version: &str, target: &str| {
+        format!(".version {version}\n.target {target}\n.address_size 64\n.entry k() {{ ret; }}\n")
+    };
+    for (architecture, version, target, words) in [
+        (Architecture::Sm86, "7.8", "sm_90", "newer than this device (sm_86): compile for an older target"),
+        (Architecture::Sm100, "8.0", "sm_90a", "which only sm_90 runs, and this device is sm_100"),
+        (Architecture::Sm120, "8.8", "sm_100f", "which only devices sm_10x run, and this one is sm_120"),
+    ] {
+        let instance = InstanceOptions::new().architecture(architecture).start().unwrap();
+        let context = context(&instance);
+        let error = context.load_module(ptx(version, target)).unwrap_err();
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_PTX));
+        let words = format!("the text is for {target}, {words}");
+        assert!(error.to_string().contains(&words), "{error}");
+        assert!(context.load_module(ptx("7.0", "sm_75")).is_ok());
+    }
 }

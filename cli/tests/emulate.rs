@@ -496,6 +496,20 @@ fn memory_and_exit_codes_are_as_asked() {
     let asks = ["sh", "-c", "echo $CUDA_LAUNCH_EMULATOR_MEMORY $CUDA_LAUNCH_EMULATOR_DEVICES; exit 7"];
     let run = start("emulate", &["--memory", "3G", "--devices", "2"], &asks);
     assert_eq!((run.code, run.out.as_str()), (7, "3221225472 2\n"), "{}", run.err);
+    let asks = ["sh", "-c", "echo $CUDA_LAUNCH_EMULATOR_ARCH $CUDA_LAUNCH_EMULATOR_DEVICES"];
+    for (options, said) in [
+        (&["--arch", "75,sm_120"][..], "sm_75,sm_120 2\n"),
+        (&["--arch", "sm_86", "--devices", "3"], "sm_86 3\n"),
+    ] {
+        assert_eq!(start("emulate", options, &asks).out, said);
+    }
+    for (options, said) in [
+        (&["--arch", "75,120", "--devices", "3"][..], "--arch names 2 devices"),
+        (&["--arch", "sm_90a"], "no device can be of the architecture `sm_90a`"),
+    ] {
+        let run = start("emulate", options, &asks);
+        assert!(run.code == 2 && run.says(said), "{}", run.err);
+    }
     let run = start("emulate", &["--json"], &["sh", "-c", "exit 7"]);
     let answer: Value = serde_json::from_str(&run.out).unwrap();
     assert_eq!((&answer["schema"], &answer["program_code"]), (&"cuda-launch.emulate.1".into(), &7.into()));

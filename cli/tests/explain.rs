@@ -10,9 +10,14 @@ use support::{compiled, emulator_library, finished, root, scratch, tool};
 
 /// What is in the way of a program: kinds and files, and the text for people.
 fn explained(program: &[&str]) -> (Vec<(String, String)>, String) {
+    explained_on("sm_90", program)
+}
+
+/// The same for a device of that architecture.
+fn explained_on(arch: &str, program: &[&str]) -> (Vec<(String, String)>, String) {
     let start = |options: &[&str]| {
         let mut command = tool();
-        command.args(["emulate", "--explain"]).args(options).arg("--").args(program);
+        command.args(["emulate", "--explain", "--arch", arch]).args(options).arg("--").args(program);
         finished(&command.output().unwrap())
     };
     let answer: Value = serde_json::from_str(&start(&["--json"]).out).unwrap();
@@ -24,12 +29,25 @@ fn explained(program: &[&str]) -> (Vec<(String, String)>, String) {
 
 /// A cubin alone in a fatbin.
 fn machine_code() -> Vec<u8> {
-    let cubin = std::fs::read(root().join("ptx/tests/data/archs.sm_89.cubin")).unwrap();
+    alone(2, 89, &std::fs::read(root().join("ptx/tests/data/archs.sm_89.cubin")).unwrap())
+}
+
+/// PTX alone in a fatbin.
+fn ptx_for(sm: u8) -> Vec<u8> {
+    alone(
+        1,
+        sm,
+        format!(".version 7.8\n.target sm_{sm}\n.address_size 64\n.entry k() {{ ret; }}\n").as_bytes(),
+    )
+}
+
+/// A fatbin of one entry, of a kind and an architecture.
+fn alone(kind: u8, sm: u8, content: &[u8]) -> Vec<u8> {
     let mut body = vec![0; 64];
-    body[..8].copy_from_slice(&[2, 0, 1, 1, 64, 0, 0, 0]);
-    body[8..16].copy_from_slice(&(cubin.len() as u64).to_le_bytes());
-    body[28] = 89;
-    body.extend(cubin);
+    body[..8].copy_from_slice(&[kind, 0, 1, 1, 64, 0, 0, 0]);
+    body[8..16].copy_from_slice(&(content.len() as u64).to_le_bytes());
+    body[28] = sm;
+    body.extend(content);
     [&[0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0], &(body.len() as u64).to_le_bytes()[..], &body].concat()
 }
 
@@ -79,6 +97,15 @@ fn a_program_of_the_runtime_without_ptx_has_two_reasons() {
     let plain = compiled(&folder, "plain", &source, &[]).unwrap();
     let (kinds, said) = explained(&[&text(&plain)]);
     assert!(kinds.is_empty() && said.contains("nothing was found"), "{kinds:?} {said}");
+    // Not for an older device.
+    let newer = with_kernels(&folder, MAIN, &[ptx_for(90)]);
+    let newer = text(&compiled(&folder, "newer", &newer, &[]).unwrap());
+    assert!(explained(&[&newer]).0.is_empty());
+    let (kinds, said) = explained_on("sm_86", &[&newer]);
+    assert_eq!(kinds, [("no-ptx".to_owned(), newer)], "{said}");
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("its PTX is for sm_90, which sm_86 does not run"), "{said}");
+    assert!(said.contains("code=compute_86"), "{said}");
     std::fs::remove_dir_all(folder).unwrap();
 }
 

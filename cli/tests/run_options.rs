@@ -255,3 +255,24 @@ fn arrays_and_bytes_are_passed_by_value() {
         (PARAMETERS, FOUR, "--arg hex:01 --arg out:i32:4", 2, "argument 0 is 1 byte"),
     ]);
 }
+
+#[test]
+fn the_architecture_of_the_emulated_device_is_chosen() {
+    let (file, kernel, rest) = (CLUSTERS, "pass_on", "--grid 6 --block 32 --cluster 3 --arg out:u32:6");
+    let on = |more: &str| format!("{rest} {more}");
+    let ring: Value = json!([2, 0, 1, 5, 3, 4]);
+    same(&[(file, kernel, &on("--arch sm_90"), ring.clone()), (file, kernel, &on("--arch 120"), ring)]);
+    let newer = "SM version specified by .target is higher";
+    refused(&[
+        (file, kernel, &on("--arch sm_86"), 4, newer),
+        (file, kernel, &on("--arch sm_86 --check"), 4, newer),
+        (file, kernel, &on("--arch sm_91"), 2, "no device can be of the architecture `sm_91`"),
+        (
+            file,
+            kernel,
+            &on("--arch sm_90 --driver system"),
+            2,
+            "--arch runs on the emulator, not on `system`",
+        ),
+    ]);
+}

@@ -1,7 +1,7 @@
 //! A CUDA driver on the CPU: the C functions of `libcuda`, running real PTX.
 //!
 //! [`driver`] returns the table that a program calls instead of NVIDIA's. It behaves like driver 580 (CUDA 13.0) with
-//! devices modelled on an H200, with the same error codes; the device name makes clear that they are not GPUs. Streams
+//! devices modelled on an H200, or on a board of another [`Architecture`], with the same error codes; the device name makes clear that they are not GPUs. Streams
 //! are asynchronous, kernels run on all cores, and an invalid access is reported with kernel, thread, address,
 //! buffer and line.
 //!
@@ -66,7 +66,7 @@
 //! `CUDA_ERROR_NOT_SUPPORTED` and report once on standard error what to do instead ([`unsupported_calls`] lists them); none pretends
 //! to have succeeded. Functions newer than CUDA 13.0 are missing.
 //!
-//! The device's limits are those of an H200. Graphs have two additional limits, beyond which the result is `CUDA_ERROR_OUT_OF_MEMORY`: 256
+//! A device's limits are those of its [`Architecture`], of an H200 by default. Graphs have two additional limits, beyond which the result is `CUDA_ERROR_OUT_OF_MEMORY`: 256
 //! levels of nesting (as child graphs or as bodies of conditional nodes), and 65,536 bodies per SWITCH. Attributes for features
 //! that an H200 has and the emulator does not, such as sparse arrays, are 0, so that programs use an alternative.
 //!
@@ -136,9 +136,11 @@
 //! | `CUDA_LAUNCH_EMULATOR_SEED` | the seed of the first of these orders; set alone, only that order runs besides the ordinary one | `1` |
 //! | `CUDA_LAUNCH_EMULATOR_TIMEOUT` | seconds that a kernel may run (`10`, `0.5`); a kernel that runs longer faults with `CUDA_ERROR_LAUNCH_TIMEOUT`, and the report says where its threads were ([`set_time_limit`]) | no limit |
 //! | `CUDA_LAUNCH_EMULATOR_PROGRESS` | if set to anything, a kernel that runs for more than a second shows its progress, if standard error is a terminal ([`show_progress`]) | nothing is shown |
+//! | `CUDA_LAUNCH_EMULATOR_ARCH` | the [`Architecture`] of the devices, `sm_80` or `80`; a list, `75,120`, gives each device its own, and sets how many there are or agrees with `CUDA_LAUNCH_EMULATOR_DEVICES` | `sm_90` |
+//! | `CUDA_LAUNCH_EMULATOR_PTX` | the newest PTX that is read, up to `9.5` | `9.0`, as driver 580 |
 //! | `CUDA_LAUNCH_EMULATOR_DEVICES` (alias: `CUDA_EMULATOR_DEVICES`) | how many devices, up to 8; with `0`, `cuInit` returns `CUDA_ERROR_NO_DEVICE` | `1` |
 //!
-//! An invalid value is reported on standard error. `cuInit` then fails if it is one of `CHECK`, `SCHEDULES`, `SEED` and `TIMEOUT`, without
+//! An invalid value is reported on standard error. `cuInit` then fails if it is one of `ARCH`, `CHECK`, `PTX`, `SCHEDULES`, `SEED` and `TIMEOUT`, without
 //! which tests might pass that should fail; the others are ignored. `CUDA_VISIBLE_DEVICES` applies to GPUs and has no effect here.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -147,7 +149,8 @@
 #[doc = include_str!("../README.md")]
 mod readme {}
 
-mod architecture;
+#[doc(hidden)]
+pub mod architecture;
 #[doc(hidden)]
 pub mod check;
 mod driver;
@@ -170,12 +173,12 @@ mod tensor;
 pub mod texture;
 mod vectors;
 
-pub use architecture::Architecture;
+pub use architecture::{Architecture, UnknownArchitecture};
 pub use check::{Actor, Bytes, Checks, Finding, FindingKind, Findings, Space};
 pub use driver::{
     Instance, InstanceError, InstanceOptions, LiveHandles, ProfileError, driver, faults, forget_written,
-    last_fault, live_handles, profile, set_checks, set_profile, set_schedules, set_time_limit,
-    symbol_address, take_differences, take_findings, take_profiles, unsupported_calls,
+    last_fault, live_handles, profile, set_architectures, set_checks, set_profile, set_schedules,
+    set_time_limit, symbol_address, take_differences, take_findings, take_profiles, unsupported_calls,
 };
 #[doc(hidden)]
 pub use driver::{NvmlDevice, allocate_at, nvml_devices};

@@ -30,6 +30,8 @@ const KNOWN: &[(&str, &str)] = &[
         "CUDA_EMULATOR_DEVICES",
         "how many devices the emulator provides; an alias of CUDA_LAUNCH_EMULATOR_DEVICES",
     ),
+    ("CUDA_LAUNCH_EMULATOR_ARCH", "the architecture of the emulator's devices"),
+    ("CUDA_LAUNCH_EMULATOR_PTX", "the newest PTX that the emulator reads"),
     ("CUDA_LAUNCH_EMULATOR_MEMORY", "memory of each device of the emulator"),
     ("CUDA_LAUNCH_EMULATOR_WORKERS", "threads of the emulator"),
     ("CUDA_LAUNCH_EMULATOR_CHECK", "what the emulator checks kernels for: `init`, `race`, `barrier`"),

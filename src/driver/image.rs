@@ -225,10 +225,23 @@ impl<'a> Image<'a> {
                 ))
             }
             CUresult::CUDA_ERROR_INVALID_PTX => {
-                (outline.arch()?.sm > major * 10 + minor).then(|| {
-                    let target = outline.target;
-                    format!("the text is for {target}, newer than this device (sm_{major}{minor}): compile for an older target")
-                })
+                let (arch, device, target) = (outline.arch()?, major * 10 + minor, outline.target);
+                match arch.suffix {
+                    _ if arch.sm > device => Some(format!(
+                        "the text is for {target}, newer than this device (sm_{device}): compile for an older target"
+                    )),
+                    Some('a') if arch.sm != device => Some(format!(
+                        "the text is for {target}, which only sm_{} runs, and this device is sm_{device}: compile for sm_{device}, or \
+                         without the letter",
+                        arch.sm
+                    )),
+                    Some('f') if arch.sm / 10 != device / 10 => Some(format!(
+                        "the text is for {target}, which only devices sm_{}x run, and this one is sm_{device}: compile for sm_{device}, \
+                         or without the letter",
+                        arch.sm / 10
+                    )),
+                    _ => None,
+                }
             }
             _ => None,
         }

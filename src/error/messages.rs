@@ -417,6 +417,9 @@ fn harness(list: &mut List) {
     list.add(HarnessError::ChildHangs { test: text("faults::one"), limit, stdout, stderr });
     list.add(InstanceError::NoSlot { slots: 64, waited });
     list.add(InstanceError::Devices { asked: 99, most: 64 });
+    list.add(InstanceError::Architectures { asked: 2, devices: Some(3), most: 64 });
+    list.add(InstanceError::Architectures { asked: 99, devices: None, most: 64 });
+    list.add(InstanceError::Ptx { major: 9, minor: 9 });
     list.add(InstanceError::Version { asked: 10_000, oldest: 11_080, newest: 13_000 });
     list.add(InstanceError::InCallback);
     list.add(InstanceError::Forked);

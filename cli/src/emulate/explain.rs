@@ -1,8 +1,9 @@
 //! Determines why a program cannot run on the emulator, and a workaround, from the files that it searched for and loaded and from
 //! their contents.
 
+use cuda_emulator::Architecture;
 use cuda_emulator_stand_ins::{ASKED, COMPILERS, FOUND, LOADED, STAND_INS};
-use cuda_ptx::image::{EntryKind, Fatbin};
+use cuda_ptx::image::{Arch, EntryKind, Fatbin};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -19,8 +20,6 @@ const REGISTERED: &str = ".nvFatBinSegment";
 const RUNTIME: &[u8] = b"/cudart.shm.";
 /// The names of the compilers for users, in the order of `COMPILERS`.
 const PACKAGES: [(&str, &str); 2] = [("NVRTC", "nvidia-cuda-nvrtc"), ("nvJitLink", "nvidia-nvjitlink")];
-/// The newest architecture whose PTX the emulator runs.
-const NEWEST: u32 = 90;
 
 /// An obstacle: its description, its location, and the advice.
 pub(super) struct Reason {
@@ -69,26 +68,27 @@ pub(super) fn absent(folder: &Folder) -> Vec<Reason> {
 }
 
 /// The obstacles in the program's file and in the libraries that it loaded.
-pub(super) fn files(folder: &Folder, program: &OsStr) -> Vec<Reason> {
+pub(super) fn files(folder: &Folder, program: &OsStr, device: Architecture) -> Vec<Reason> {
     let loaded = std::fs::read(folder.path().join(LOADED)).unwrap_or_default();
     let loaded = String::from_utf8_lossy(&loaded).into_owned();
     let program = reach::file_of(program).map(|path| path.display().to_string());
     let names: BTreeSet<&str> =
         loaded.lines().chain(program.as_deref()).filter(|name| !name.is_empty()).collect();
-    names.into_iter().flat_map(|name| file(Path::new(name))).collect()
+    names.into_iter().flat_map(|name| file(Path::new(name), device)).collect()
 }
 
-fn file(path: &Path) -> Vec<Reason> {
+fn file(path: &Path, device: Architecture) -> Vec<Reason> {
     let Some(mut elf) = Elf::open(path) else { return Vec::new() };
     let is_cudart = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("libcudart.so"));
-    let runtime = runtime(&mut elf, is_cudart).map(|(why, way)| ("runtime", why, way));
-    let kernels = elf.section(KERNELS).and_then(|kernels| without_ptx(&kernels)).map(|architectures| {
-        let why = format!("its kernels are machine code only, for {architectures}: the emulator runs PTX");
-        ("no-ptx", why, "build it with PTX, too: `-gencode arch=compute_90,code=compute_90`")
+    let runtime = runtime(&mut elf, is_cudart).map(|(why, way)| ("runtime", why, way.to_owned()));
+    let kernels = elf.section(KERNELS).and_then(|kernels| without_ptx(&kernels, device)).map(|why| {
+        let number = device.number();
+        let way = format!("build it with PTX, too: `-gencode arch=compute_{number},code=compute_{number}`");
+        ("no-ptx", why, way)
     });
-    let reason = |(kind, why, way): (_, _, &str)| {
+    let reason = |(kind, why, way)| {
         let subject = path.display().to_string();
-        Reason { subject, kind, why, way: way.to_owned() }
+        Reason { subject, kind, why, way }
     };
     runtime.into_iter().chain(kernels).map(reason).collect()
 }
@@ -121,10 +121,10 @@ fn holds(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
 }
 
-/// The architectures of kernels that exist only as machine code; `None` if each fatbin has PTX, or none has a kernel.
-fn without_ptx(section: &[u8]) -> Option<String> {
+/// Why there is no PTX of kernels that the device runs; `None` if each fatbin has some, or none has a kernel.
+fn without_ptx(section: &[u8], device: Architecture) -> Option<String> {
     let mut rest = section;
-    let mut architectures = BTreeSet::new();
+    let (mut machine_code, mut ptx) = (BTreeSet::new(), BTreeSet::new());
     while let Some(at) = rest.windows(4).step_by(8).position(|magic| magic == b"\x50\xed\x55\xba") {
         let fatbin = rest.get(at * 8..)?;
         let body = fatbin.get(8..16).and_then(|size| size.try_into().ok()).map_or(0, u64::from_le_bytes);
@@ -134,15 +134,23 @@ fn without_ptx(section: &[u8]) -> Option<String> {
             .filter(|length| *length <= fatbin.len());
         let length = length.unwrap_or(fatbin.len());
         if let Ok(read) = Fatbin::read(fatbin.get(..length)?) {
-            let has_ptx = read
-                .entries()
-                .iter()
-                .any(|entry| entry.kind() == EntryKind::Ptx && entry.arch().sm <= NEWEST);
-            let others = read.entries().iter().filter(|entry| entry.kind() == EntryKind::Cubin && !has_ptx);
-            architectures.extend(others.map(|entry| entry.arch().sm));
+            let of = |kind| read.entries().iter().filter(move |entry| entry.kind() == kind);
+            if !of(EntryKind::Ptx).any(|entry| device.runs(entry.arch())) {
+                machine_code.extend(of(EntryKind::Cubin).map(|entry| entry.arch().sm));
+                ptx.extend(of(EntryKind::Ptx).map(|entry| (entry.arch().sm, entry.arch().suffix)));
+            }
         }
         rest = fatbin.get(length.next_multiple_of(8)..).unwrap_or_default();
     }
-    let names: Vec<String> = architectures.iter().map(|sm| format!("sm_{sm}")).collect();
-    (!names.is_empty()).then(|| names.join(", "))
+    let machine_code: Vec<String> = machine_code.iter().map(|sm| format!("sm_{sm}")).collect();
+    let ptx: Vec<String> =
+        ptx.iter().map(|(sm, suffix)| Arch { sm: *sm, suffix: *suffix }.to_string()).collect();
+    match (ptx.is_empty(), machine_code.is_empty()) {
+        (false, _) => Some(format!("its PTX is for {}, which {device} does not run", ptx.join(", "))),
+        (true, false) => Some(format!(
+            "its kernels are machine code only, for {}: the emulator runs PTX",
+            machine_code.join(", ")
+        )),
+        (true, true) => None,
+    }
 }

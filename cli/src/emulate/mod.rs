@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
     let mut reasons = explain::absent(&emulated.folder);
     if arguments.explain {
         reasons.extend(finished.unreached.iter().map(|why| Reason::of_program(&program, why)));
-        reasons.extend(explain::files(&emulated.folder, &program));
+        reasons.extend(explain::files(&emulated.folder, &program, arguments.options.architecture()));
     }
     let fields = json!({ "explanation": reasons.iter().map(Reason::json).collect::<Vec<_>>() });
     Ok(finished.outcome("cuda-launch.emulate.1", &text(&reasons, arguments.explain), fields))

@@ -4,6 +4,7 @@ pub(crate) mod elf;
 pub(crate) mod reach;
 
 use clap::ValueEnum;
+use cuda_emulator::Architecture;
 use cuda_emulator_stand_ins::INTERPOSER;
 use serde_json::{Value, json};
 use std::ffi::{OsStr, OsString};
@@ -21,12 +22,19 @@ use crate::table::Columns;
 /// The name of the library's file: a shared library, although cargo treats it as a program (`src/emulator_library/main.rs`).
 const LIBRARY: &str = "cuda-launch-emulator";
 
+/// The architectures of the devices.
+pub(crate) const ARCH: &str = "CUDA_LAUNCH_EMULATOR_ARCH";
+
 /// The options that the commands share.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Number of devices, 0 to 8 [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=8))]
     devices: Option<u8>,
+    /// Architecture of the devices, such as sm_80; a list gives each device its own
+    /// [default: sm_90]
+    #[arg(long, value_name = "ARCH", value_delimiter = ',')]
+    arch: Vec<Architecture>,
     /// Check kernels for more than faults: init, race, barrier, leak, all [without =LIST: all but leak]
     #[arg(
         long,
@@ -84,6 +92,16 @@ pub(crate) struct Emulated {
     log: Option<(PathBuf, PathBuf)>,
 }
 
+impl Options {
+    /// The oldest of the devices' architectures, as the options or the environment say.
+    pub(crate) fn architecture(&self) -> Architecture {
+        let variable = std::env::var(ARCH).unwrap_or_default();
+        let from_variable = variable.split(',').filter_map(|name| name.trim().parse().ok());
+        let all = if self.arch.is_empty() { from_variable.collect() } else { self.arch.clone() };
+        all.into_iter().min().unwrap_or_default()
+    }
+}
+
 impl Emulated {
     pub(crate) fn new(options: &Options, json: bool) -> Result<Self, Failure> {
         let (program, rest) = options.program.split_first().ok_or_else(|| Failure::usage("no program"))?;
@@ -101,6 +119,20 @@ impl Emulated {
         command.env_remove(INTERPOSER);
         if let Some(devices) = options.devices {
             command.env("CUDA_LAUNCH_EMULATOR_DEVICES", devices.to_string());
+        }
+        if !options.arch.is_empty() {
+            let (given, devices) = (options.arch.len(), options.devices);
+            if given > 8 || given > 1 && devices.is_some_and(|devices| usize::from(devices) != given) {
+                return Err(Failure::usage(format!(
+                    "--arch names {given} devices: give one architecture for each of --devices, or one for all"
+                )));
+            }
+            let names: Vec<String> = options.arch.iter().map(Architecture::to_string).collect();
+            command.env(ARCH, names.join(","));
+            if given > 1 && devices.is_none() {
+                // It may say something else where this program was started.
+                command.env("CUDA_LAUNCH_EMULATOR_DEVICES", given.to_string());
+            }
         }
         if !options.check.is_empty() {
             let names: Vec<&str> = options.check.iter().map(|check| check.name()).collect();

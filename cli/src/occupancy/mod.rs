@@ -1,10 +1,10 @@
 //! `cuda-launch occupancy FILE KERNEL`.
 
-mod limits;
 mod source;
 mod svg;
 mod text;
 
+use cuda_emulator::architecture::{Fit, Machine, Resources};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -14,7 +14,6 @@ use crate::kernel_file::File;
 use crate::number;
 use crate::output::Outcome;
 use crate::run::DeviceOptions;
-use limits::{Fit, Machine, Resources};
 
 #[derive(clap::Args)]
 #[command(after_help = crate::failure::CODES)]

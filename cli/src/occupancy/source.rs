@@ -5,11 +5,11 @@ use cuda_launch::{CudaContext, Error};
 use cuda_ptx::image::Arch;
 
 use super::Arguments;
-use super::limits::{Machine, Resources};
 use crate::failure::Failure;
 use crate::image::volume;
 use crate::kernel_file::File;
 use crate::model::{Kernel, Part};
+use cuda_emulator::architecture::{Machine, Resources};
 
 pub(super) struct Known {
     pub(super) origin: String,
@@ -82,7 +82,7 @@ fn of_image(file: &File, kernel: &Kernel, arch: Option<Arch>, has_registers: boo
     let arch = arch
         .or(part.and_then(|part| part.arch))
         .ok_or_else(|| Failure::usage("the image names no architecture: give --arch"))?;
-    let machine = Machine::of_arch(arch)
+    let machine = Machine::of_number(arch.sm)
         .ok_or_else(|| Failure::usage(format!("the limits of {arch} are not known; {}", Machine::known())))?;
     let kernel = own.unwrap_or(kernel);
     let declared = kernel.max_threads.or(kernel.required_threads);

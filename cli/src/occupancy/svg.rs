@@ -1,8 +1,8 @@
 //! The plots as a picture.
 
 use super::Answer;
-use super::limits::{Fit, Limiter};
 use crate::markup::{colour, label};
+use cuda_emulator::architecture::{Fit, Limiter};
 
 /// The frame of one plot: left edge, width, height.
 const LEFT: f64 = 60.0;

@@ -1,9 +1,9 @@
 //! The plots, drawn with letters.
 
 use super::Answer;
-use super::limits::Fit;
 use crate::style;
 use crate::table::{Table, wrap};
+use cuda_emulator::architecture::Fit;
 
 /// Columns of a full bar.
 const BAR: f64 = 32.0;

@@ -16,6 +16,7 @@ mod roof;
 mod schedules;
 mod shape;
 
+use cuda_emulator::Architecture;
 use std::path::PathBuf;
 
 use crate::failure::{Exit, Failure};
@@ -100,11 +101,26 @@ pub(crate) struct Arguments {
     /// Time this many launches [default: 30]
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "30")]
     bench: Option<u32>,
+    /// Run on an emulated device of this architecture, such as sm_80
+    #[arg(long)]
+    arch: Option<Architecture>,
     #[command(flatten)]
     place: DeviceOptions,
 }
 
 impl Arguments {
+    /// The place, on the emulator if `what` or the architecture needs it, whose devices have that architecture.
+    fn place(&self, what: Option<&str>) -> Result<DeviceOptions, Failure> {
+        if let Some(architecture) = self.arch {
+            // An error if a driver was called before; this program has called none.
+            cuda_emulator::set_architectures([architecture]);
+        }
+        match what.or(self.arch.map(|_| "--arch")) {
+            Some(what) => self.place.on_emulator(what),
+            None => Ok(self.place.clone()),
+        }
+    }
+
     /// Refuses to write over the kernel file.
     pub(crate) fn keeps(&self, output: &std::path::Path) -> Result<(), Failure> {
         files::keep(&self.file, output, "the kernel file")
@@ -155,7 +171,7 @@ pub(crate) fn counted(arguments: &Arguments) -> Result<Counted, Failure> {
         ));
     }
     let prepared = Prepared::new(arguments)?;
-    let place = arguments.place.on_emulator("profile")?;
+    let place = arguments.place(Some("profile"))?;
     cuda_emulator::show_progress();
     // An error if a driver was called before; this program has called none.
     cuda_emulator::set_profile();
@@ -190,11 +206,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     let Prepared { file, inputs, variables, config } = Prepared::new(arguments)?;
     let kernel = file.kernel(&arguments.kernel)?;
-    let place = match (arguments.check, schedules) {
-        (true, _) => arguments.place.on_emulator("--check")?,
-        (false, Some(_)) => arguments.place.on_emulator("--schedules")?,
-        (false, None) => arguments.place.clone(),
-    };
+    let place = arguments.place(match (arguments.check, schedules) {
+        (true, _) => Some("--check"),
+        (false, Some(_)) => Some("--schedules"),
+        (false, None) => None,
+    })?;
     cuda_emulator::show_progress();
     if arguments.check {
         check::start();

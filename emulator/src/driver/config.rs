@@ -7,7 +7,9 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use super::state;
+use crate::architecture::Architecture;
 use crate::check::Checks;
+use crate::engine::is_version;
 use crate::schedule::Schedules;
 
 /// The emulator's own variables, read once, by the first `cuInit`; an instance may have other values.
@@ -15,6 +17,8 @@ use crate::schedule::Schedules;
 pub(super) struct Config {
     /// Devices: `CUDA_LAUNCH_EMULATOR_DEVICES`, or its older name `CUDA_EMULATOR_DEVICES`, 0 to 8; 1 if both are unset.
     pub(super) devices: u32,
+    /// Architectures: `CUDA_LAUNCH_EMULATOR_ARCH`, of each device its own, or one for all. More devices than these begin anew.
+    pub(super) architectures: Vec<Architecture>,
     /// Bytes of each device: `CUDA_LAUNCH_EMULATOR_MEMORY`, or half of the machine's, at most 16 GiB, over all.
     pub(super) memory: u64,
     /// Threads that run the blocks of a kernel: `CUDA_LAUNCH_EMULATOR_WORKERS`, or one for each core.
@@ -36,6 +40,8 @@ pub(super) struct Config {
     pub(super) prints_differences: bool,
     /// The version that `cuDriverGetVersion` returns; later functions are missing.
     pub(super) version: c_int,
+    /// The newest PTX that is read: `CUDA_LAUNCH_EMULATOR_PTX`, or what a driver of that version reads.
+    pub(super) newest_ptx: Option<(u32, u32)>,
     /// A variable is invalid without which a test would pass that should fail: `cuInit` fails.
     pub(super) is_invalid: bool,
 }
@@ -48,22 +54,37 @@ pub(super) const MOST_DEVICES: u32 = 8;
 
 impl Config {
     pub(super) fn from_environment() -> Config {
-        let config = Config::of_devices(None, None);
+        let config = Config::of_devices(None, ASKED_ARCHITECTURES.get().map(Vec::as_slice), None);
         Config { time_limit: ASKED.get().copied().or(config.time_limit), ..config }
     }
 
-    /// A configuration with this many devices, each with this many bytes of memory; everything else, and whatever is
-    /// `None`, comes from the environment.
-    pub(super) fn of_devices(devices: Option<u32>, memory: Option<u64>) -> Config {
+    /// The architecture of each device.
+    pub(super) fn architectures(&self) -> impl Iterator<Item = Architecture> {
+        self.architectures.iter().copied().cycle().take(self.devices as usize)
+    }
+
+    /// A configuration with this many devices of these architectures, at least one, each with this many bytes of memory; everything else, and
+    /// whatever is `None`, comes from the environment.
+    pub(super) fn of_devices(
+        devices: Option<u32>,
+        architectures: Option<&[Architecture]>,
+        memory: Option<u64>,
+    ) -> Config {
+        let mut is_invalid = false;
         let count = |text: &str| text.parse().ok().filter(|count| *count <= MOST_DEVICES);
         let variable_of_devices = |name| optional(name, "a number from 0 to 8", count);
+        let is_explicit = devices.is_some();
         let devices = devices
             .or_else(|| variable_of_devices("CUDA_LAUNCH_EMULATOR_DEVICES"))
-            .or_else(|| variable_of_devices("CUDA_EMULATOR_DEVICES"))
-            .unwrap_or(1);
-        let mut is_invalid = false;
+            .or_else(|| variable_of_devices("CUDA_EMULATOR_DEVICES"));
+        let architectures = match architectures {
+            Some(architectures) => architectures.to_vec(),
+            None => architectures_for(devices, is_explicit, &mut is_invalid),
+        };
+        let devices = devices.unwrap_or(architectures.len() as u32);
         Config {
             devices,
+            architectures,
             memory: memory
                 .or_else(|| {
                     optional("CUDA_LAUNCH_EMULATOR_MEMORY", "bytes, such as 4096, 64K, 512M or 2G", bytes)
@@ -84,9 +105,33 @@ impl Config {
             schedules: schedules(&mut is_invalid),
             prints_differences: true,
             version: DRIVER_VERSION,
+            newest_ptx: required(PTX, ptx_version, &mut is_invalid),
             is_invalid,
         }
     }
+}
+
+/// The architectures for that many devices. If a variable says how many, a list has to agree; an instance that has said it takes of a
+/// list what it needs.
+fn architectures_for(devices: Option<u32>, is_explicit: bool, is_invalid: &mut bool) -> Vec<Architecture> {
+    let agrees = |all: &Vec<Architecture>| {
+        is_explicit || all.len() == 1 || devices.is_none_or(|devices| devices as usize == all.len())
+    };
+    let list = |text: &str| architectures(text).filter(agrees);
+    required(ARCH, list, is_invalid).unwrap_or_else(|| vec![Architecture::default()])
+}
+
+/// `sm_80`, `80`, or a list with an architecture for each device.
+fn architectures(text: &str) -> Option<Vec<Architecture>> {
+    let all: Vec<_> = text.split(',').map(|name| name.trim().parse().ok()).collect::<Option<_>>()?;
+    (all.len() <= MOST_DEVICES as usize).then_some(all)
+}
+
+/// A version of PTX that exists: `9.4`.
+fn ptx_version(text: &str) -> Option<(u32, u32)> {
+    let (major, minor) = text.split_once('.')?;
+    let version = (major.parse().ok()?, minor.parse().ok()?);
+    is_version(version.0, version.1).then_some(version)
 }
 
 /// The number of orders and the first seed; a seed alone selects a single order.
@@ -102,6 +147,11 @@ fn schedules(is_invalid: &mut bool) -> Option<Schedules> {
 type Variable = (&'static str, &'static str);
 
 /// Those that must not be ignored.
+const ARCH: Variable = (
+    "CUDA_LAUNCH_EMULATOR_ARCH",
+    "one of sm_75, sm_80, sm_86, sm_89, sm_90, sm_100, sm_120, or a list of them, of each device its own",
+);
+const PTX: Variable = ("CUDA_LAUNCH_EMULATOR_PTX", "a version of PTX, such as 9.4");
 const CHECK: Variable = ("CUDA_LAUNCH_EMULATOR_CHECK", "a list of init, race, barrier, leak, all, none");
 const TIMEOUT: Variable = ("CUDA_LAUNCH_EMULATOR_TIMEOUT", "seconds, such as 10 or 0.5");
 const SCHEDULES: Variable = ("CUDA_LAUNCH_EMULATOR_SCHEDULES", "a number of orders, such as 50");
@@ -173,6 +223,26 @@ pub fn set_time_limit(limit: Duration) -> bool {
     state::get().is_none() && ASKED.set(limit).is_ok()
 }
 
+/// What the program requested of the process's devices.
+static ASKED_ARCHITECTURES: OnceLock<Vec<Architecture>> = OnceLock::new();
+
+/// From the first `cuInit` on, the devices of the process's driver have these architectures: each its own, or of one architecture all.
+/// `CUDA_LAUNCH_EMULATOR_ARCH` then has no effect, and if `CUDA_LAUNCH_EMULATOR_DEVICES` is unset, there are as many devices as
+/// architectures. Returns false, without effect, if the emulator is already initialised, this was called before, or there is no
+/// architecture or more than 8.
+///
+/// ```
+/// use cuda_emulator::{Architecture, set_architectures};
+///
+/// assert!(set_architectures([Architecture::Sm86]));
+/// assert!(!set_architectures([Architecture::Sm75]), "once for a process");
+/// ```
+pub fn set_architectures(each: impl IntoIterator<Item = Architecture>) -> bool {
+    let each: Vec<_> = each.into_iter().take(MOST_DEVICES as usize + 1).collect();
+    let fits = (1..=MOST_DEVICES as usize).contains(&each.len());
+    fits && state::get().is_none() && ASKED_ARCHITECTURES.set(each).is_ok()
+}
+
 fn default_memory() -> u64 {
     // Miri has no such file.
     let text = if cfg!(miri) { None } else { std::fs::read_to_string("/proc/meminfo").ok() };
@@ -198,6 +268,23 @@ mod tests {
         assert_eq!(bytes("2G"), Some(2 * GIB));
         for wrong in ["", "0", "G", "2T", "-1", "99999999999G", "1.5G"] {
             assert_eq!(bytes(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn lists_of_architectures() {
+        assert_eq!(architectures("86"), Some(vec![Architecture::Sm86]));
+        assert_eq!(architectures("sm_75, 120"), Some(vec![Architecture::Sm75, Architecture::Sm120]));
+        for wrong in ["", "sm_90a", "90,", "90,,80", "90;80", "7.5", "75,75,75,75,75,75,75,75,75"] {
+            assert_eq!(architectures(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn versions_of_ptx() {
+        assert_eq!(ptx_version("9.4"), Some((9, 4)));
+        for wrong in ["", "9", "9.9", "10.0", "9.4.1", "-1.0", "8.9"] {
+            assert_eq!(ptx_version(wrong), None, "{wrong}");
         }
     }
 

@@ -48,7 +48,7 @@ mod work;
 #[doc(hidden)]
 pub use check::allocate_at;
 pub use check::{forget_written, set_checks, take_findings};
-pub use config::set_time_limit;
+pub use config::{set_architectures, set_time_limit};
 pub use counted::{ProfileError, profile};
 pub use default_stream::on_own_stream;
 #[doc(hidden)]

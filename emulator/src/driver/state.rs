@@ -7,6 +7,7 @@ use super::entry::Outcome;
 use super::fault::FaultLatch;
 use super::slot::{self, PerSlot, PerThread, per_slot, per_thread};
 use super::{profile, schedule};
+use crate::architecture::Architecture;
 use crate::check::Checker;
 use crate::memory::Memory;
 use crate::profile::Profiler;
@@ -84,7 +85,12 @@ impl State {
             Some(scheduler) => memory.with_scheduler(Arc::clone(scheduler)),
             None => memory,
         };
-        let devices: Vec<_> = memories.into_iter().map(with_orders).map(Arc::new).collect();
+        let devices: Vec<_> = memories
+            .into_iter()
+            .map(with_orders)
+            .zip(config.architectures())
+            .map(|(memory, architecture)| Arc::new(memory.with_architecture(architecture)))
+            .collect();
         State {
             process: process::id(),
             memory: devices.first().map_or_else(|| Arc::new(Memory::new(0)), Arc::clone),
@@ -102,6 +108,11 @@ impl State {
     pub(super) fn memory_of(&self, device: CUdevice) -> Outcome<&Arc<Memory>> {
         let known = usize::try_from(device).ok().and_then(|index| self.devices.get(index));
         known.ok_or(CUresult::CUDA_ERROR_INVALID_DEVICE)
+    }
+
+    /// The architecture of the device with that ordinal.
+    pub(super) fn architecture_of(&self, device: CUdevice) -> Outcome<Architecture> {
+        Ok(self.memory_of(device)?.architecture())
     }
 
     /// A number that no other object of this process has, of whatever instance.
@@ -149,6 +160,15 @@ pub(super) fn version() -> c_int {
         slot::PROCESS => DRIVER_VERSION,
         _ => known().config.as_ref().map_or(DRIVER_VERSION, |config| config.version),
     }
+}
+
+/// The newest PTX that the driver reads: what was asked for, or what a driver of its version reads.
+pub(super) fn newest_ptx() -> (u32, u32) {
+    let asked = match slot::current() {
+        slot::PROCESS => PROCESS.get().and_then(|state| state.config.newest_ptx),
+        _ => known().config.as_ref().and_then(|config| config.newest_ptx),
+    };
+    asked.or_else(|| cuda_driver_sys::newest_ptx(version() as u32)).unwrap_or((7, 0))
 }
 
 /// The current slot is an instance's, which has no state before its `cuInit`; or with `None` no instance's any more.

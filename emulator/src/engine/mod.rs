@@ -50,6 +50,6 @@ pub use launch::{
     Asked, Child, GraphLauncher, Launch, Launcher, NodeUpdate, NodeUpdater, Printer, Question, RunControl,
     Stats,
 };
-pub(crate) use load::is_version;
+pub(crate) use load::{NEWEST_PTX, is_version};
 pub use program::{Countable, Program};
 pub use table::{InstructionForm, instruction_forms};

@@ -59,9 +59,6 @@ specials! {
     ReservedSmem0 "%reserved_smem_offset_0", ReservedSmem1 "%reserved_smem_offset_1",
 }
 
-/// Streaming multiprocessors that the virtual device claims.
-const MULTIPROCESSORS: u64 = 132;
-
 impl Special {
     /// The instruction that reads a register, chosen by `imm`, into one of that class.
     pub(crate) fn exec(self, class: Class) -> Result<Exec, Refusal> {
@@ -134,7 +131,7 @@ impl Special {
     /// Registers that are the same for a whole warp.
     fn uniform(self, lanes: &Lanes<'_>) -> u64 {
         let (env, block) = (lanes.env, lanes.block());
-        let launch = env.launch;
+        let (launch, architecture) = (env.launch, env.memory.architecture());
         let shared = u64::from(launch.dynamic_shared) + u64::from(env.kernel.static_end - SHARED_START);
         match self {
             Special::NtidX => launch.block[0].into(),
@@ -147,9 +144,9 @@ impl Special {
             Special::NctaidY => launch.grid[1].into(),
             Special::NctaidZ => launch.grid[2].into(),
             Special::WarpId => lanes.warp().index.into(),
-            Special::NwarpId => 64,
-            Special::SmId => block.linear % MULTIPROCESSORS,
-            Special::NsmId => MULTIPROCESSORS,
+            Special::NwarpId => u64::from(architecture.machine().threads / 32),
+            Special::SmId => block.linear % u64::from(architecture.model().multiprocessors),
+            Special::NsmId => architecture.model().multiprocessors.into(),
             Special::GridId => env.grid_id,
             Special::Clock | Special::Clock64 => lanes.clock(),
             Special::ClockHi => lanes.clock() >> 32,

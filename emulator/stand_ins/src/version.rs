@@ -1,7 +1,9 @@
 //! The `.version` of PTX: newer compilers write a newer one, although they use what older ones know.
 
-/// The newest that the emulator reads.
+/// The newest that the emulator reads, unless a variable says otherwise.
 const NEWEST: (u32, u32) = (9, 0);
+/// The newest that it is asked to read.
+const ASKED: &str = "CUDA_LAUNCH_EMULATOR_PTX";
 
 /// Volatile accesses to local memory, which compilers write since 9.1. No other thread sees that memory: they are plain accesses.
 const VOLATILE_LOCAL: [&[u8]; 2] = [b"ld.volatile.local", b"st.volatile.local"];
@@ -10,12 +12,21 @@ const VOLATILE: usize = b".volatile".len();
 /// Writes the newest `.version` that the emulator reads over a newer one, in as many bytes, and what the older one has over volatile accesses
 /// to local memory. Other instructions that came with the newer version are still there, and the emulator refuses them by name.
 pub fn lower(ptx: &mut [u8]) {
+    let asked = std::env::var(ASKED).ok().and_then(|text| version(text.trim().as_bytes()));
+    lower_to(asked.unwrap_or(NEWEST), ptx);
+}
+
+/// `9.4`
+fn version(text: &[u8]) -> Option<(u32, u32)> {
+    let mut parts = text.split(|byte| *byte == b'.').map(|part| std::str::from_utf8(part).ok()?.parse().ok());
+    Some((parts.next()??, parts.next()??))
+}
+
+fn lower_to(newest: (u32, u32), ptx: &mut [u8]) {
     let Some(number) = place(ptx) else { return };
     let Some(text) = ptx.get_mut(number) else { return };
-    let mut parts = text.split(|byte| *byte == b'.').map(|part| std::str::from_utf8(part).ok()?.parse().ok());
-    let (Some(Some(major)), Some(Some(minor))) = (parts.next(), parts.next()) else { return };
-    if (major, minor) > NEWEST {
-        let lower = format!("{}.{}", NEWEST.0, NEWEST.1);
+    if version(text).is_some_and(|version| version > newest) {
+        let lower = format!("{}.{}", newest.0, newest.1);
         let padded = lower.bytes().chain(std::iter::repeat(b' '));
         text.iter_mut().zip(padded).for_each(|(byte, new)| *byte = new);
         make_local_accesses_plain(ptx);
@@ -60,8 +71,18 @@ mod tests {
 
     fn lowered(text: &str) -> String {
         let mut bytes = text.as_bytes().to_vec();
-        lower(&mut bytes);
+        lower_to(NEWEST, &mut bytes);
         String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn what_the_emulator_is_asked_to_read_stays() {
+        let mut bytes = b".version 9.4\nld.volatile.local".to_vec();
+        lower_to((9, 4), &mut bytes);
+        assert_eq!(bytes, b".version 9.4\nld.volatile.local");
+        lower_to((9, 3), &mut bytes);
+        assert_eq!(bytes, b".version 9.3\nld.local         ");
+        assert_eq!((version(b"9.4"), version(b"9"), version(b"x.y")), (Some((9, 4)), None, None));
     }
 
     #[test]

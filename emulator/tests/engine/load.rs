@@ -20,7 +20,7 @@ fn refused_modules() {
     let with = |body: &str| failure(&format!("{HEADER}{body}"));
     assert_eq!(failure("no ptx").0, NotPtx);
     assert_eq!(failure("").0, NotPtx);
-    assert_eq!(failure(".version 9.1\n.target sm_90\n.address_size 64\n").0, Version);
+    assert_eq!(failure(".version 9.6\n.target sm_90\n.address_size 64\n").0, Version);
     assert_eq!(failure(".version 9.0\n.target sm_100\n.address_size 64\n").0, Target);
     assert_eq!(failure(".version 9.0\n.target gfx90\n.address_size 64\n").0, Target);
     assert_eq!(failure(".version 9.0\n.target sm_90\n.address_size 32\n").0, Unsupported);

@@ -11,12 +11,13 @@ use std::sync::Arc;
 
 use super::current::named;
 use super::{CONTEXTS, Context, ContextKind, primary};
-use crate::driver::device::{MULTIPROCESSORS, checked};
+use crate::architecture::Model;
+use crate::driver::device::checked;
 use crate::driver::entry::{INVALID_CONTEXT, INVALID_HANDLE, INVALID_VALUE, In, Out, Outcome, entries};
 use crate::driver::handles::{Handles, to_c};
 use crate::driver::queue::Kind;
 use crate::driver::slot::{PerSlot, per_slot};
-use crate::driver::state::Call;
+use crate::driver::state::{self, Call};
 use crate::driver::stream::{GREATEST_PRIORITY, STREAMS, Stream};
 
 entries! {
@@ -58,19 +59,23 @@ pub(in crate::driver) fn clear() {
     DESCRIPTIONS.clear();
 }
 
-/// Multiprocessors that are scheduled together on compute capability 9.0, and without that (`IGNORE_SM_COSCHEDULING`).
-const TOGETHER: u32 = 8;
+/// The fewest multiprocessors if they need not be scheduled together (`IGNORE_SM_COSCHEDULING`).
 const APART: u32 = 2;
-/// A cluster of 16 blocks needs as many.
-const LARGEST_CLUSTER: u32 = 16;
+
+/// What its device is like.
+fn model_of(device: CUdevice) -> Outcome<&'static Model> {
+    let state = state::get().ok_or(CUresult::CUDA_ERROR_NOT_INITIALIZED)?;
+    Ok(state.architecture_of(device)?.model())
+}
 
 impl Part {
-    fn all(device: CUdevice) -> Part {
-        Part { device, multiprocessors: MULTIPROCESSORS, from_split: false }
+    fn all(device: CUdevice) -> Outcome<Part> {
+        Ok(Part { device, multiprocessors: model_of(device)?.multiprocessors, from_split: false })
     }
 
     /// The resource in the form of the API; the device is stored in the bytes that are internal to the driver.
-    fn to_c(self) -> CUdevResource {
+    fn to_c(self) -> Outcome<CUdevResource> {
+        let (least, multiple) = model_of(self.device)?.partition;
         let mut resource =
             CUdevResource { type_: CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM, ..Default::default() };
         let mark = [b'e', self.device as u8, u8::from(self.from_split)];
@@ -79,11 +84,11 @@ impl Part {
         }
         resource.__bindgen_anon_1.sm = CUdevSmResource {
             smCount: self.multiprocessors,
-            minSmPartitionSize: TOGETHER,
-            smCoscheduledAlignment: TOGETHER,
+            minSmPartitionSize: least,
+            smCoscheduledAlignment: multiple,
             ..Default::default()
         };
-        resource
+        Ok(resource)
     }
 
     fn from_c(resource: &CUdevResource) -> Outcome<Part> {
@@ -92,11 +97,11 @@ impl Part {
         }
         let [b'e', device, from_split, ..] = resource._internal_padding else { return Err(INVALID_VALUE) };
         let device = CUdevice::from(device);
-        checked(device)?;
+        let model = model_of(device)?;
         // SAFETY: the type, which was just checked, selects this member, which is set, by C2: by `to_c`, as the mark shows. Any bytes are a
         // number.
         let multiprocessors = unsafe { resource.__bindgen_anon_1.sm.smCount };
-        if multiprocessors > MULTIPROCESSORS {
+        if multiprocessors > model.multiprocessors {
             return Err(INVALID_VALUE);
         }
         Ok(Part { device, multiprocessors, from_split: from_split != 0 })
@@ -108,14 +113,13 @@ impl Part {
         if kind != CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM {
             return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_TYPE);
         }
-        place.set(self.to_c());
+        place.set(self.to_c()?);
         Ok(())
     }
 }
 
 fn of_device(_: &Call, device: CUdevice, resource: Out<CUdevResource>, kind: CUdevResourceType) -> Outcome {
-    checked(device)?;
-    Part::all(device).answer(resource, kind)
+    Part::all(device)?.answer(resource, kind)
 }
 
 fn of_context(
@@ -127,7 +131,7 @@ fn of_context(
     let context = named(context, INVALID_CONTEXT)?;
     let greens = GREENS.all();
     let own = greens.iter().find(|green| green.context.id == context.id).map(|green| green.part);
-    own.unwrap_or(Part::all(context.device)).answer(resource, kind)
+    own.map_or_else(|| Part::all(context.device), Ok)?.answer(resource, kind)
 }
 
 fn green(handle: CUgreenCtx) -> Outcome<Arc<Green>> {
@@ -158,13 +162,15 @@ fn split(
         return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
     }
     let part = |multiprocessors| Part { multiprocessors, from_split: true, ..whole };
-    let step = match flags {
-        0 => TOGETHER,
-        1 => APART,
-        2 => LARGEST_CLUSTER,
+    let model = model_of(whole.device)?;
+    let (fewest, step) = match flags {
+        0 => model.partition,
+        1 => (APART, APART),
+        // A cluster needs as many multiprocessors as it has blocks.
+        2 => (model.partition.0.max(model.largest_cluster), model.partition.1.max(model.largest_cluster)),
         _ => return Err(INVALID_VALUE),
     };
-    let size = least.max(1).checked_next_multiple_of(step).ok_or(INVALID_VALUE)?;
+    let size = least.max(fewest).checked_next_multiple_of(step).ok_or(INVALID_VALUE)?;
     let possible = whole.multiprocessors / size;
     if result.is_null() {
         groups.set(possible);
@@ -178,10 +184,10 @@ fn split(
         // SAFETY: 1: it is not null, so by C1 it has `asked` elements, the number in `groups`, and `made` is at most that. The `Out` of the
         // previous iteration is no longer used.
         let place = unsafe { result.element(index as usize) };
-        place.set(part(size).to_c());
+        place.set(part(size).to_c()?);
     }
     groups.set(made);
-    rest.set(part(whole.multiprocessors - made * size).to_c());
+    rest.set(part(whole.multiprocessors - made * size).to_c()?);
     Ok(())
 }
 
@@ -202,7 +208,7 @@ fn describe(
     let first = *parts.first().ok_or(INVALID_VALUE)?;
     let multiprocessors = parts.iter().fold(0, |all: u32, part| all.saturating_add(part.multiprocessors));
     let together = parts.iter().all(|part| part.device == first.device && part.multiprocessors > 0);
-    if !together || multiprocessors > MULTIPROCESSORS {
+    if !together || multiprocessors > model_of(first.device)?.multiprocessors {
         return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
     }
     let handle = DESCRIPTIONS.reserve();

@@ -1,14 +1,19 @@
-//! `cuCtxGetLimit` and `cuCtxSetLimit`. Defaults and bounds are those that an H200 with driver 580 returned. The size of the kernels'
-//! heap is kept by the heap.
+//! `cuCtxGetLimit` and `cuCtxSetLimit`. Defaults and bounds are those that an H200 with driver 580 returned; of the L2 cache, other devices
+//! are believed to have the same parts. The size of the kernels' heap is kept by the heap.
 
 use cuda_driver_sys::{CUlimit, CUresult};
 
+use crate::architecture::Architecture;
 use crate::driver::entry::{INVALID_VALUE, Outcome};
 use crate::driver::since::Known;
 use crate::memory::Heap;
 
-/// The limits that can be set, by their number.
-pub(super) struct Limits([usize; 7]);
+/// The limits of a context.
+pub(super) struct Limits {
+    /// Those that can be set, by their number.
+    set: [usize; 7],
+    device: Architecture,
+}
 
 const STACK_SIZE: u32 = 0;
 const PRINTF_FIFO_SIZE: u32 = 1;
@@ -21,28 +26,31 @@ const SHMEM_SIZE: u32 = 7;
 const CIG_ENABLED: u32 = 8;
 const CIG_SHMEM_FALLBACK_ENABLED: u32 = 9;
 
-impl Default for Limits {
-    fn default() -> Self {
-        Limits([1024, 8_650_752, 8 << 20, 0, 2048, 64, 11_796_480])
-    }
-}
-
 impl Limits {
+    pub(super) fn of(device: Architecture) -> Limits {
+        let (most, step) = device.model().persisting_bytes();
+        let persisting = (3 * step).min(most) as usize;
+        Limits { set: [1024, 8_650_752, 8 << 20, 0, 2048, 64, persisting], device }
+    }
+
     pub(super) fn get(&self, limit: CUlimit, heap: &Heap) -> Outcome<usize> {
         match limit.known()?.0 {
             MALLOC_HEAP_SIZE => Ok(heap.limit() as usize),
             DEV_RUNTIME_SYNC_DEPTH | CIG_SHMEM_FALLBACK_ENABLED => {
                 Err(CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT)
             }
-            SHMEM_SIZE => Ok(232_448),
+            PERSISTING_L2_CACHE_SIZE if self.device.model().persisting == 0 => {
+                Err(CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT)
+            }
+            SHMEM_SIZE => Ok(self.device.machine().shared_optin as usize),
             CIG_ENABLED => Ok(0),
-            number => self.0.get(number as usize).copied().ok_or(INVALID_VALUE),
+            number => self.set.get(number as usize).copied().ok_or(INVALID_VALUE),
         }
     }
 
     /// How many launches by kernels may wait at a time.
     pub(super) fn pending_launches(&self) -> usize {
-        self.0.get(DEV_RUNTIME_PENDING_LAUNCH_COUNT as usize).copied().unwrap_or_default()
+        self.set.get(DEV_RUNTIME_PENDING_LAUNCH_COUNT as usize).copied().unwrap_or_default()
     }
 
     pub(super) fn set(&mut self, limit: CUlimit, value: usize, heap: &Heap) -> Outcome {
@@ -56,9 +64,13 @@ impl Limits {
             }
             DEV_RUNTIME_PENDING_LAUNCH_COUNT => Some(value.clamp(32, 599_186)),
             MAX_L2_FETCH_GRANULARITY => Some(value).filter(|bytes| *bytes <= 128),
-            // The cache is set aside in sixteenths of what can be, at most 37.5 MiB.
+            // The cache is set aside in sixteenths.
             PERSISTING_L2_CACHE_SIZE => {
-                value.checked_next_multiple_of(3_932_160).filter(|bytes| *bytes <= 39_321_600)
+                let (most, step) = self.device.model().persisting_bytes();
+                if most == 0 {
+                    return Err(CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT);
+                }
+                value.checked_next_multiple_of(step as usize).filter(|bytes| *bytes <= most as usize)
             }
             SHMEM_SIZE | CIG_ENABLED => return Err(CUresult::CUDA_ERROR_NOT_PERMITTED),
             DEV_RUNTIME_SYNC_DEPTH | CIG_SHMEM_FALLBACK_ENABLED => {
@@ -66,7 +78,7 @@ impl Limits {
             }
             _ => None,
         };
-        let slot = self.0.get_mut(limit.0 as usize).ok_or(INVALID_VALUE)?;
+        let slot = self.set.get_mut(limit.0 as usize).ok_or(INVALID_VALUE)?;
         *slot = value.ok_or(INVALID_VALUE)?;
         Ok(())
     }

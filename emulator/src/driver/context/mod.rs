@@ -14,6 +14,7 @@ use super::queue::Order;
 use super::since::known_flags;
 use super::slot::{PerSlot, per_slot};
 use super::state::{State, lock};
+use crate::architecture::Architecture;
 use crate::check::{Actor, Bytes, Finding, FindingKind, Space};
 use crate::memory::{Heap, Leak, Memory};
 use cuda_driver_sys::{CUctx_flags, CUdevice, CUfunc_cache, CUlimit, CUsharedconfig};
@@ -96,21 +97,28 @@ impl Context {
         let (primary, green) = (kind == ContextKind::Primary, kind == ContextKind::Green);
         let made =
             Context { handle, id: state.id(), device, memory, primary, green, ..Context::empty(flags) };
+        lock(&made.settings).limits = Limits::of(made.architecture());
         let context = Arc::new(made);
         let _gate = hold::join(&context);
         CONTEXTS.insert(handle, Arc::clone(&context));
         Ok(context)
     }
 
-    /// A context that is invisible to programs, for images that are loaded without one.
-    pub(super) fn nowhere() -> Arc<Context> {
-        Arc::new(Context::empty(0))
+    /// A context that is invisible to programs, for images that are loaded without one, for devices of that architecture.
+    pub(super) fn nowhere(architecture: Architecture) -> Arc<Context> {
+        let memory = Arc::new(Memory::new(0).with_architecture(architecture));
+        Arc::new(Context { memory, ..Context::empty(0) })
+    }
+
+    /// The architecture of its device.
+    pub(super) fn architecture(&self) -> Architecture {
+        self.memory.architecture()
     }
 
     /// A context of no device, under no handle.
     fn empty(flags: u32) -> Context {
         let settings = Settings {
-            limits: Limits::default(),
+            limits: Limits::of(Architecture::default()),
             cache: CUfunc_cache::CU_FUNC_CACHE_PREFER_NONE,
             banks: CUsharedconfig::CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE,
         };

@@ -1,19 +1,56 @@
-//! Device attributes: those of an H200 (driver 580 answered the values), except for features that the emulator lacks.
+//! Device attributes: those of an H200 (driver 580 answered the values), with what is different on a device of another architecture, except
+//! for features that the emulator lacks.
 
 use cuda_driver_sys::{CUdevice, CUdevice_attribute};
 use std::ffi::c_int;
 
+use crate::architecture::Architecture;
 use crate::driver::since::Known;
+use crate::driver::state;
 
 /// The value of an attribute; `None` for numbers that driver 580 does not know.
-pub(in crate::driver) fn attribute(attribute: CUdevice_attribute) -> Option<c_int> {
+pub(in crate::driver) fn attribute(
+    architecture: Architecture,
+    attribute: CUdevice_attribute,
+) -> Option<c_int> {
     let index = H200.binary_search_by_key(&attribute.0, |(known, _)| known.0).ok()?;
     let (_, value) = H200.get(index)?;
     Some(match attribute {
         _ if NOT_EMULATED.contains(&attribute) => 0,
         // File descriptors; an H200 also supports fabric handles, which are 8.
         CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES => 1,
-        _ => *value,
+        _ => own(architecture, attribute).unwrap_or(*value),
+    })
+}
+
+/// What depends on the architecture.
+fn own(architecture: Architecture, attribute: CUdevice_attribute) -> Option<c_int> {
+    use CUdevice_attribute as A;
+    let (model, machine) = (architecture.model(), architecture.machine());
+    let (major, minor) = architecture.compute_capability();
+    let number = |value: u32| c_int::try_from(value).unwrap_or(c_int::MAX);
+    Some(match attribute {
+        A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR => number(major),
+        A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR => number(minor),
+        A::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT => number(model.multiprocessors),
+        A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR => number(machine.threads),
+        A::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR => number(machine.blocks),
+        A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR => number(machine.shared),
+        A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN => number(machine.shared_optin),
+        A::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK => number(machine.shared_reserved),
+        A::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH => c_int::from(model.largest_cluster > 0),
+        // Domains that order memory apart came with clusters.
+        A::CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT if model.largest_cluster == 0 => 1,
+        A::CU_DEVICE_ATTRIBUTE_CLOCK_RATE => model.clocks.0,
+        A::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE => model.clocks.1,
+        A::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH => model.bus,
+        A::CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT => model.copy_engines,
+        A::CU_DEVICE_ATTRIBUTE_ECC_ENABLED => c_int::from(model.ecc),
+        A::CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO => model.single_to_double,
+        A::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE => model.l2,
+        A::CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE => model.persisting_bytes().0,
+        A::CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE if model.persisting == 0 => 0,
+        _ => return None,
     })
 }
 
@@ -21,7 +58,7 @@ pub(in crate::driver) fn attribute(attribute: CUdevice_attribute) -> Option<c_in
 pub(in crate::driver) fn attribute_of(device: CUdevice, id: CUdevice_attribute) -> Option<c_int> {
     match id {
         CUdevice_attribute::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID => Some(device),
-        _ => attribute(id.known().ok()?),
+        _ => attribute(state::get()?.architecture_of(device).ok()?, id.known().ok()?),
     }
 }
 
@@ -217,8 +254,16 @@ mod tests {
     #[test]
     fn values() {
         assert!(H200.is_sorted_by_key(|(attribute, _)| attribute.0));
-        assert_eq!(attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT), Some(132));
-        assert_eq!(attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY), Some(1));
-        assert_eq!((attribute(CUdevice_attribute(0)), attribute(CUdevice_attribute(148))), (None, None));
+        let of = |id| attribute(Architecture::Sm90, id);
+        assert_eq!(of(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT), Some(132));
+        assert_eq!(of(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY), Some(1));
+        assert_eq!((of(CUdevice_attribute(0)), of(CUdevice_attribute(148))), (None, None));
+    }
+
+    #[test]
+    fn the_default_is_an_h200() {
+        for (id, value) in H200 {
+            assert_eq!(own(Architecture::Sm90, *id).unwrap_or(*value), *value, "{id:?}");
+        }
     }
 }

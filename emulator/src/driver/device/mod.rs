@@ -1,4 +1,4 @@
-//! `cuDevice*`: devices modelled on an H200, under their own name.
+//! `cuDevice*`: devices modelled on an H200, or on a board of another architecture, under their own name.
 
 pub(super) mod attributes;
 pub(super) mod nvml;
@@ -9,15 +9,11 @@ use std::ffi::{c_char, c_int, c_uint};
 
 use super::entry::{Buffer, INVALID_VALUE, NOT_SUPPORTED, Out, Outcome, Text, entries};
 use super::state::{self, Call};
+use crate::architecture::Architecture;
 use attributes::{attribute, attribute_of};
 
-/// Its name, which cannot be mistaken for that of a GPU.
-const NAME: &str = "cuda-launch emulator (CPU)";
 /// Its UUID without the last byte, which is its ordinal's digit: the ASCII codes of `cuda-launch emu0`.
 const UUID: [u8; 15] = *b"cuda-launch emu";
-
-/// Multiprocessors.
-pub(super) const MULTIPROCESSORS: u32 = 132;
 
 entries! {
     cuDriverGetVersion(version: *mut c_int) [always] = driver_version;
@@ -38,6 +34,11 @@ entries! {
 /// Refuses values that are not a device.
 pub(super) fn checked(device: CUdevice) -> Outcome {
     state::get().ok_or(CUresult::CUDA_ERROR_NOT_INITIALIZED)?.memory_of(device).map(|_| ())
+}
+
+/// The architecture of a device.
+fn architecture(device: CUdevice) -> Outcome<Architecture> {
+    state::get().ok_or(CUresult::CUDA_ERROR_NOT_INITIALIZED)?.architecture_of(device)
 }
 
 /// Its address on buses that do not exist: a bus for each device.
@@ -63,8 +64,7 @@ fn count(call: &Call, count: Out<c_int>) -> Outcome {
 }
 
 fn name(_: &Call, name: Buffer, size: c_int, device: CUdevice) -> Outcome {
-    checked(device)?;
-    text(&name, size, NAME)
+    text(&name, size, architecture(device)?.model().name)
 }
 
 /// Writes a text that may be cut.
@@ -107,15 +107,11 @@ fn get_attribute(_: &Call, value: Out<c_int>, id: CUdevice_attribute, device: CU
     Ok(())
 }
 
-/// An attribute that the table has.
-fn known(id: CUdevice_attribute) -> c_int {
-    attribute(id).unwrap_or_default()
-}
-
 fn properties(_: &Call, properties: Out<CUdevprop>, device: CUdevice) -> Outcome {
     use CUdevice_attribute as A;
     let place = properties.required()?;
-    checked(device)?;
+    let architecture = architecture(device)?;
+    let known = |id| attribute(architecture, id).unwrap_or_default();
     place.set(CUdevprop {
         maxThreadsPerBlock: known(A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
         maxThreadsDim: [
@@ -141,9 +137,9 @@ fn properties(_: &Call, properties: Out<CUdevprop>, device: CUdevice) -> Outcome
 
 fn compute_capability(_: &Call, major: Out<c_int>, minor: Out<c_int>, device: CUdevice) -> Outcome {
     let (major, minor) = (major.required()?, minor.required()?);
-    checked(device)?;
-    major.set(known(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR));
-    minor.set(known(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
+    let capability = architecture(device)?.compute_capability();
+    major.set(capability.0 as c_int);
+    minor.set(capability.1 as c_int);
     Ok(())
 }
 

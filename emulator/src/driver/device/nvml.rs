@@ -5,7 +5,8 @@ use std::sync::OnceLock;
 
 use super::super::config::Config;
 use super::super::state;
-use super::{CUdevice_attribute as A, NAME, UUID, known};
+use super::UUID;
+use crate::architecture::Architecture;
 
 /// A device.
 #[doc(hidden)]
@@ -28,25 +29,23 @@ pub struct NvmlDevice {
 /// The devices that there are, or will be once the driver is started.
 #[doc(hidden)]
 pub fn nvml_devices() -> Vec<NvmlDevice> {
-    static CONFIG: OnceLock<(u32, u64)> = OnceLock::new();
-    let memories: Vec<(u64, u64)> = match state::get() {
-        Some(state) => state.devices.iter().map(|memory| (memory.capacity(), memory.used())).collect(),
+    static CONFIG: OnceLock<Config> = OnceLock::new();
+    let devices: Vec<(Architecture, u64, u64)> = match state::get() {
+        Some(state) => {
+            let devices = state.devices.iter();
+            devices.map(|memory| (memory.architecture(), memory.capacity(), memory.used())).collect()
+        }
         None => {
-            let (devices, memory) = *CONFIG.get_or_init(|| {
-                let config = Config::from_environment();
-                (config.devices, config.memory)
-            });
-            (0..devices).map(|_| (memory, 0)).collect()
+            let config = CONFIG.get_or_init(Config::from_environment);
+            config.architectures().map(|architecture| (architecture, config.memory, 0)).collect()
         }
     };
-    let capability = (
-        known(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
-        known(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
-    );
-    let device = |(bus, (total, used)): (u32, (u64, u64))| {
+    let device = |(bus, (architecture, total, used)): (u32, (Architecture, u64, u64))| {
+        let (major, minor) = architecture.compute_capability();
+        let (name, capability) = (architecture.model().name, (major as c_int, minor as c_int));
         let mut uuid = [b'0'.wrapping_add(bus as u8); 16];
         uuid.iter_mut().zip(UUID).for_each(|(byte, text)| *byte = text);
-        NvmlDevice { name: NAME, uuid, bus, capability, total, used }
+        NvmlDevice { name, uuid, bus, capability, total, used }
     };
-    (0..).zip(memories).map(device).collect()
+    (0..).zip(devices).map(device).collect()
 }

@@ -1,10 +1,11 @@
 //! Function attributes and parameters. Readable and writable attributes and their bounds are those of driver 580 on
-//! an H200.
+//! an H200, with the limits of the device.
 
 use cuda_driver_sys::CUfunction_attribute as A;
 use std::ffi::c_int;
 
 use super::Function;
+use crate::architecture::{Architecture, Machine};
 use crate::driver::entry::{INVALID_VALUE, Out, Outcome};
 use crate::driver::module::Shape;
 use crate::driver::state::lock;
@@ -12,10 +13,6 @@ use crate::engine::Kernel;
 
 /// Shared memory that a block can have without opting in.
 const SHARED_DEFAULT: u32 = 48 << 10;
-/// Shared memory that a block can get.
-pub(in crate::driver) const SHARED_OPTIN: u32 = 232_448;
-/// Registers of a multiprocessor, all of which one block may use.
-pub(in crate::driver) const REGISTERS: u32 = 65_536;
 /// Registers that every thread of a block of 1024 can have.
 const REGISTERS_OF_ALL: u32 = 64;
 /// The limit that the compiler uses instead of a lower one.
@@ -35,12 +32,12 @@ pub(in crate::driver) struct Settings {
 }
 
 impl Settings {
-    pub(super) fn of(kernel: &Kernel, shape: &Shape) -> Settings {
+    pub(super) fn of(kernel: &Kernel, shape: &Shape, machine: &Machine) -> Settings {
         Settings {
             // A kernel with more static shared memory than that has opted in implicitly.
             dynamic_shared: SHARED_DEFAULT
                 .checked_sub(kernel.static_shared)
-                .unwrap_or_else(|| SHARED_OPTIN.saturating_sub(kernel.static_shared)),
+                .unwrap_or_else(|| machine.shared_optin.saturating_sub(kernel.static_shared)),
             carveout: -1,
             cluster: shape
                 .cluster
@@ -52,6 +49,11 @@ impl Settings {
 }
 
 impl Function {
+    /// The limits of its device's multiprocessors.
+    pub(in crate::driver) fn machine(&self) -> Machine {
+        self.context.architecture().machine()
+    }
+
     /// Registers of a thread. The engine counts values that are live at once; the real compiler reorders instructions,
     /// so a count slightly above the number that every launch can have is assumed to fit. It meets a limit by spilling
     /// values to memory.
@@ -73,7 +75,7 @@ impl Function {
 
     /// Warps whose registers fit into a multiprocessor.
     pub(in crate::driver) fn warps_by_registers(&self) -> u32 {
-        REGISTERS / (self.registers() * 32).next_multiple_of(256)
+        self.machine().warps_by_registers(self.registers())
     }
 }
 
@@ -89,7 +91,7 @@ pub(in crate::driver) fn get(function: &Function, attribute: A) -> Outcome<c_int
         A::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES => number(kernel.local_bytes),
         A::CU_FUNC_ATTRIBUTE_NUM_REGS => number(function.registers()),
         A::CU_FUNC_ATTRIBUTE_PTX_VERSION => number(kernel.target),
-        A::CU_FUNC_ATTRIBUTE_BINARY_VERSION => 90,
+        A::CU_FUNC_ATTRIBUTE_BINARY_VERSION => number(function.context.architecture().number()),
         A::CU_FUNC_ATTRIBUTE_CACHE_MODE_CA => 0,
         A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => number(settings.dynamic_shared),
         A::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => settings.carveout,
@@ -120,7 +122,7 @@ pub(in crate::driver) fn set(function: &Function, attribute: A, value: c_int) ->
     };
     match attribute {
         A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => {
-            let most = SHARED_OPTIN.saturating_sub(function.kernel.static_shared);
+            let most = function.machine().shared_optin.saturating_sub(function.kernel.static_shared);
             settings.dynamic_shared =
                 u32::try_from(value).ok().filter(|bytes| *bytes <= most).ok_or(INVALID_VALUE)?;
         }
@@ -139,20 +141,18 @@ pub(in crate::driver) fn set(function: &Function, attribute: A, value: c_int) ->
     Ok(())
 }
 
-/// The offset of a parameter in the device's parameter block. The block starts at this address of the constant bank,
-/// and the compiler aligns addresses, not offsets: over-aligned parameters have other offsets than in a C structure.
-const PARAMETER_BASE: usize = 0x210;
-
-/// The offsets of a kernel's parameters that the driver reports, and their total size.
-pub(in crate::driver) fn offsets(kernel: &Kernel) -> (Vec<usize>, usize) {
-    let mut end = PARAMETER_BASE;
+/// The offsets of a kernel's parameters that the driver reports, and their total size. The compiler aligns addresses in the
+/// bank of constants, not offsets: over-aligned parameters have other offsets than in a C structure.
+pub(in crate::driver) fn offsets(kernel: &Kernel, device: Architecture) -> (Vec<usize>, usize) {
+    let base = device.model().parameters;
+    let mut end = base;
     let place = |parameter: &cuda_ptx::Parameter| {
         let start = end.next_multiple_of(parameter.align.max(1));
         end = start + parameter.size;
-        start - PARAMETER_BASE
+        start - base
     };
     let offsets = kernel.parameters.iter().map(place).collect();
-    (offsets, end - PARAMETER_BASE)
+    (offsets, end - base)
 }
 
 /// `cuFuncGetParamInfo`
@@ -166,7 +166,8 @@ pub(in crate::driver) fn parameter(
     if offset.is_null() {
         return Err(INVALID_VALUE);
     }
-    offset.set(offsets(&function.kernel).0.get(index).copied().ok_or(INVALID_VALUE)?);
+    let offsets = offsets(&function.kernel, function.context.architecture()).0;
+    offset.set(offsets.get(index).copied().ok_or(INVALID_VALUE)?);
     size.set(parameter.size);
     Ok(())
 }

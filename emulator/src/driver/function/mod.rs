@@ -61,13 +61,14 @@ impl Function {
         (kernel, countable): (Arc<Kernel>, Countable),
         shape: Shape,
     ) -> Function {
+        let settings = Settings::of(&kernel, &shape, &context.architecture().machine());
         Function {
             handle,
             context,
             shape,
             module,
             name: CString::new(kernel.name.as_str()).unwrap_or_default(),
-            settings: Mutex::new(Settings::of(&kernel, &shape)),
+            settings: Mutex::new(settings),
             steps: Mutex::new(Steps::NONE),
             kernel,
             countable,

@@ -1,4 +1,4 @@
-//! `cuOccupancy*`: how many blocks fit, by the limits of an H200.
+//! `cuOccupancy*`: how many blocks fit, by the limits of the device.
 //!
 //! Relies on the program for its function from block size to shared memory: C7 in `entry`.
 #![allow(unsafe_code)]
@@ -8,10 +8,10 @@ use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
 
 use super::Function;
-use super::attributes::SHARED_OPTIN;
-use crate::driver::device::MULTIPROCESSORS;
+use crate::architecture::{PORTABLE_CLUSTER, Resources};
 use crate::driver::entry::{INVALID_VALUE, In, Out, Outcome, entries};
-use crate::driver::launch::cluster::Request;
+use crate::driver::launch::cluster::{Request, no_clusters};
+use crate::driver::logs;
 use crate::driver::module::library::resolve;
 use crate::driver::state::Call;
 
@@ -25,30 +25,15 @@ entries! {
     cuOccupancyMaxActiveClusters(clusters: *mut c_int, function: CUfunction, config: *const CUlaunchConfig) = active_clusters;
 }
 
-/// Threads of a multiprocessor.
-const THREADS: u32 = 2048;
-/// Blocks of a multiprocessor.
-const BLOCKS: u32 = 32;
-/// Shared memory of a multiprocessor.
-const SHARED: u32 = 228 << 10;
-/// Shared memory that the system takes for each block.
-const SHARED_RESERVED: u32 = 1 << 10;
-/// The unit in which shared memory is allocated.
-const SHARED_UNIT: u32 = 128;
-
 impl Function {
     /// Blocks of `threads` threads and `dynamic` bytes that fit on a multiprocessor at once.
     pub(in crate::driver) fn blocks_per_multiprocessor(&self, threads: u32, dynamic: usize) -> u32 {
         let settings = self.settings();
         let dynamic = u32::try_from(dynamic).ok().filter(|bytes| *bytes <= settings.dynamic_shared);
         let Some(dynamic) = dynamic.filter(|_| (1..=1024).contains(&threads)) else { return 0 };
-        let shared = self.kernel.static_shared.saturating_add(dynamic);
-        if shared > SHARED_OPTIN {
-            return 0;
-        }
-        let warps = threads.div_ceil(32);
-        let by_shared = SHARED / (shared.next_multiple_of(SHARED_UNIT) + SHARED_RESERVED);
-        BLOCKS.min(THREADS / 32 / warps).min(self.warps_by_registers() / warps).min(by_shared)
+        let machine = self.machine();
+        let (registers, shared) = (self.registers(), self.kernel.static_shared);
+        machine.fit(&Resources { registers, shared, max_threads: machine.max_block }, threads, dynamic).blocks
     }
 }
 
@@ -123,6 +108,7 @@ fn potential_block_with_flags(
         0 => function.max_threads(),
         limit => limit.min(function.max_threads()),
     };
+    let machine = function.machine();
     // SAFETY: by C7 the function is of the declared type and may be called, as often as there are block sizes, until the call returns; it takes a
     // number and does not unwind.
     let shared = |threads: u32| shared_of.map_or(shared, |of| unsafe { of(threads as c_int) });
@@ -134,11 +120,11 @@ fn potential_block_with_flags(
         if blocks * threads > best.0 {
             best = (blocks * threads, blocks, threads);
         }
-        if best.0 == THREADS {
+        if best.0 == machine.threads {
             break;
         }
     }
-    grid.set((best.1 * MULTIPROCESSORS) as c_int);
+    grid.set((best.1 * function.context.architecture().model().multiprocessors) as c_int);
     block.set(best.2 as c_int);
     Ok(())
 }
@@ -158,7 +144,8 @@ fn available_shared(
     if function.blocks_per_multiprocessor(threads, 0) < blocks {
         return Err(INVALID_VALUE);
     }
-    let share = SHARED / blocks / SHARED_UNIT * SHARED_UNIT;
+    let (machine, unit) = (function.machine(), function.machine().shared_unit());
+    let share = machine.shared / blocks / unit * unit;
     let free = share.saturating_sub(function.kernel.static_shared);
     place.set(free.min(function.settings().dynamic_shared) as usize);
     Ok(())
@@ -175,14 +162,15 @@ fn potential_cluster(
     let (place, config) = (size.required()?, config.read()?);
     let threads = config.blockDimX.saturating_mul(config.blockDimY).saturating_mul(config.blockDimZ);
     let fits = function.blocks_per_multiprocessor(threads, config.sharedMemBytes as usize) > 0;
-    let most = if function.settings().non_portable { 16 } else { 8 };
-    place.set(if fits { most } else { 0 });
+    let largest = function.context.architecture().model().largest_cluster;
+    if largest == 0 {
+        logs::because(no_clusters(&function));
+        return Err(CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE);
+    }
+    let most = if function.settings().non_portable { largest } else { PORTABLE_CLUSTER };
+    place.set(if fits { most as c_int } else { 0 });
     Ok(())
 }
-
-/// The multiprocessors of each processing cluster, whose blocks a cluster cannot leave: they differ from one H200 to
-/// the next; these are those of the one that was queried.
-const PROCESSING_CLUSTERS: [u32; 8] = [16, 16, 18, 18, 18, 16, 14, 16];
 
 /// Blocks of a multiprocessor that belong to clusters.
 const CLUSTERED_BLOCKS: u32 = 8;
@@ -206,7 +194,8 @@ fn active_clusters(
     let blocks =
         function.blocks_per_multiprocessor(threads, config.sharedMemBytes as usize).min(CLUSTERED_BLOCKS);
     let whole = |multiprocessors: &u32| multiprocessors - multiprocessors % size.min(4);
-    let count: u32 = PROCESSING_CLUSTERS.iter().map(|gpc| whole(gpc) * blocks / size).sum();
+    let model = function.context.architecture().model();
+    let count: u32 = model.processing_clusters.iter().map(|gpc| whole(gpc) * blocks / size).sum();
     place.set(count as c_int);
     Ok(())
 }

@@ -4,6 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
+use crate::engine::NEWEST_PTX;
+
 /// An error of an [`Instance`](crate::Instance).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -21,6 +23,22 @@ pub enum InstanceError {
         asked: u32,
         /// The maximum number.
         most: u32,
+    },
+    /// Architectures that are not one for each device.
+    Architectures {
+        /// The number of architectures.
+        asked: usize,
+        /// The requested number of devices, if it was set.
+        devices: Option<u32>,
+        /// The maximum number.
+        most: usize,
+    },
+    /// A version of PTX that is not known.
+    Ptx {
+        /// Its major version.
+        major: u32,
+        /// Its minor version.
+        minor: u32,
     },
     /// A version that the emulator cannot simulate.
     Version {
@@ -48,6 +66,18 @@ impl fmt::Display for InstanceError {
             InstanceError::Devices { asked, most } => {
                 write!(f, "an emulator of {asked} devices; the limit is {most}\n  help: ask for fewer devices")
             }
+            InstanceError::Architectures { asked, devices: Some(devices), .. } => write!(
+                f,
+                "{asked} architectures for {devices} devices\n  help: give one for each device, or one for all"
+            ),
+            InstanceError::Architectures { asked, most, .. } => {
+                write!(f, "an emulator of {asked} architectures\n  help: give from 1 to {most}, one for each device")
+            }
+            InstanceError::Ptx { major, minor } => write!(
+                f,
+                "there is no PTX {major}.{minor} that the emulator knows\n  help: it knows the versions up to {}.{}",
+                NEWEST_PTX.0, NEWEST_PTX.1
+            ),
             InstanceError::Version { asked, oldest, newest } => write!(
                 f,
                 "the emulator cannot be a driver of version {asked}\n  help: it can be one from {oldest} (CUDA {}) to {newest} (CUDA {})",

@@ -4,10 +4,12 @@ use std::ffi::c_int;
 use std::time::Duration;
 
 use super::{Instance, InstanceError};
+use crate::architecture::Architecture;
 use crate::check::Checks;
 use crate::driver::config::{Config, DRIVER_VERSION, MOST_DEVICES};
 use crate::driver::slot::INSTANCES;
 use crate::driver::slot_use::Lease;
+use crate::engine::is_version;
 use crate::schedule::Schedules;
 
 /// The oldest version that can be played: `cuGetProcAddress`, and the names of today, are of 11.3.
@@ -38,12 +40,14 @@ const NEWEST_VERSION: u32 = DRIVER_VERSION as u32;
 #[must_use = "`start` makes the instance"]
 pub struct InstanceOptions {
     devices: Option<u32>,
+    architectures: Option<Vec<Architecture>>,
     memory: Option<u64>,
     workers: Option<usize>,
     checks: Option<Checks>,
     time_limit: Option<Duration>,
     schedules: Option<Schedules>,
     version: u32,
+    newest_ptx: Option<(u32, u32)>,
     patience: Duration,
 }
 
@@ -51,12 +55,14 @@ impl Default for InstanceOptions {
     fn default() -> InstanceOptions {
         InstanceOptions {
             devices: None,
+            architectures: None,
             memory: None,
             workers: None,
             checks: None,
             time_limit: None,
             schedules: None,
             version: NEWEST_VERSION,
+            newest_ptx: None,
             patience: Duration::from_secs(60),
         }
     }
@@ -71,6 +77,31 @@ impl InstanceOptions {
     /// The number of devices, at most 8. With 0, `cuInit` returns `CUDA_ERROR_NO_DEVICE`.
     pub fn devices(mut self, count: u32) -> InstanceOptions {
         self.devices = Some(count);
+        self
+    }
+
+    /// The architecture of all devices: what code runs on them, their limits and attributes. `sm_90` by default, an H200's.
+    pub fn architecture(self, architecture: Architecture) -> InstanceOptions {
+        self.architectures([architecture])
+    }
+
+    /// An architecture for each device. As many as [`devices`](Self::devices), or if that is not set, as many devices as these; one is
+    /// for all devices.
+    ///
+    /// ```
+    /// use cuda_emulator::{Architecture, InstanceOptions};
+    ///
+    /// let instance = InstanceOptions::new().architectures([Architecture::Sm75, Architecture::Sm120]).start()?;
+    /// let (cuda, mut major, mut minor) = (instance.driver(), 0, 0);
+    /// unsafe {
+    ///     cuda.cuInit(0);
+    ///     cuda.cuDeviceComputeCapability(&mut major, &mut minor, 1);
+    /// }
+    /// assert_eq!((major, minor), (12, 0));
+    /// # Ok::<(), cuda_emulator::InstanceError>(())
+    /// ```
+    pub fn architectures(mut self, each: impl IntoIterator<Item = Architecture>) -> InstanceOptions {
+        self.architectures = Some(each.into_iter().collect());
         self
     }
 
@@ -125,6 +156,20 @@ impl InstanceOptions {
         self
     }
 
+    /// The newest PTX that is read, major and minor, instead of that of the version: PTX after 9.0, which drivers after 580 read, up to 9.5.
+    /// Instructions that the emulator lacks are refused by name all the same.
+    ///
+    /// ```
+    /// use cuda_emulator::InstanceOptions;
+    ///
+    /// let instance = InstanceOptions::new().newest_ptx(9, 4).start()?;
+    /// # Ok::<(), cuda_emulator::InstanceError>(())
+    /// ```
+    pub fn newest_ptx(mut self, major: u32, minor: u32) -> InstanceOptions {
+        self.newest_ptx = Some((major, minor));
+        self
+    }
+
     /// How long [`start`](Self::start) waits while the maximum number of instances are alive; a minute by default.
     pub fn patience(mut self, time: Duration) -> InstanceOptions {
         self.patience = time;
@@ -135,11 +180,25 @@ impl InstanceOptions {
     ///
     /// # Errors
     ///
-    /// [`InstanceError::Devices`] and [`InstanceError::Version`] for values that are not supported; [`InstanceError::NoSlot`] if the
-    /// maximum number of instances, 16, are alive for longer than the [patience](Self::patience).
+    /// [`InstanceError::Devices`], [`InstanceError::Architectures`], [`InstanceError::Version`] and [`InstanceError::Ptx`] for values that are
+    /// not supported; [`InstanceError::NoSlot`] if the maximum number of instances, 16, are alive for longer than the [patience](Self::patience).
     pub fn start(&self) -> Result<Instance, InstanceError> {
         if let Some(asked) = self.devices.filter(|devices| *devices > MOST_DEVICES) {
             return Err(InstanceError::Devices { asked, most: MOST_DEVICES });
+        }
+        if let Some(architectures) = self.architectures.as_ref().map(Vec::len) {
+            let most = MOST_DEVICES as usize;
+            let agrees = self.devices.is_none_or(|devices| devices as usize == architectures);
+            if architectures == 0 || architectures > most || architectures > 1 && !agrees {
+                return Err(InstanceError::Architectures {
+                    asked: architectures,
+                    devices: self.devices,
+                    most,
+                });
+            }
+        }
+        if let Some((major, minor)) = self.newest_ptx.filter(|(major, minor)| !is_version(*major, *minor)) {
+            return Err(InstanceError::Ptx { major, minor });
         }
         if !(OLDEST_VERSION..=NEWEST_VERSION).contains(&self.version) {
             let (oldest, newest) = (OLDEST_VERSION, NEWEST_VERSION);
@@ -151,7 +210,10 @@ impl InstanceOptions {
     }
 
     fn config(&self) -> Config {
-        let environment = Config::of_devices(self.devices, self.memory);
+        // One architecture leaves the number of devices to the environment.
+        let several = self.architectures.as_ref().map(|each| each.len() as u32).filter(|count| *count > 1);
+        let environment =
+            Config::of_devices(self.devices.or(several), self.architectures.as_deref(), self.memory);
         Config {
             workers: self.workers.unwrap_or(environment.workers),
             checks: self.checks.unwrap_or(environment.checks),
@@ -160,6 +222,7 @@ impl InstanceOptions {
             schedules: self.schedules.or(environment.schedules),
             prints_differences: self.schedules.is_none(),
             version: self.version as c_int,
+            newest_ptx: self.newest_ptx.or(environment.newest_ptx),
             ..environment
         }
     }

@@ -20,8 +20,6 @@ const INVALID_CONFIGURATION: u32 = 9;
 const INVALID_DEVICE: u32 = 101;
 /// `cudaErrorInvalidDeviceFunction`
 const INVALID_DEVICE_FUNCTION: u32 = 98;
-/// Shared memory is given out in such pieces, and a launch by a kernel is compared with whole ones.
-const SHARED_UNIT: u32 = 128;
 
 /// The kernels of a module, for one of them.
 struct Children {
@@ -111,7 +109,9 @@ impl Launcher for Children {
 /// The launch, without its parameters.
 fn place(function: &Arc<Function>, asked: &Asked) -> Outcome<Launch> {
     let (grid, block) = dimensions(function, asked.grid, asked.block)?;
-    if asked.dynamic_shared > function.settings().dynamic_shared.next_multiple_of(SHARED_UNIT) {
+    // Shared memory is given out in pieces, and a launch by a kernel is compared with whole ones.
+    let unit = function.machine().shared_unit();
+    if asked.dynamic_shared > function.settings().dynamic_shared.next_multiple_of(unit) {
         return Err(INVALID_VALUE);
     }
     let cluster = Request::default().cluster(function, grid)?;

@@ -7,9 +7,12 @@ use cuda_driver_sys::*;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
+use crate::architecture::PORTABLE_CLUSTER;
+use crate::driver::context::Context;
 use crate::driver::entry::{FromC, INVALID_VALUE, In, Outcome};
 use crate::driver::function::Function;
 use crate::driver::handles::to_c;
+use crate::driver::logs;
 use crate::driver::since::Known;
 use crate::driver::state::Call;
 use crate::driver::work::event::Event;
@@ -37,10 +40,6 @@ pub(in crate::driver) struct Request {
 /// The attribute of nodes that kernels change.
 pub(in crate::driver) const UPDATABLE: CUlaunchAttributeID =
     CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE;
-/// The largest cluster that every device of this architecture takes.
-const PORTABLE: u32 = 8;
-/// The largest cluster that this device takes.
-const LARGEST: u32 = 16;
 /// `CUDA_ERROR_INVALID_CLUSTER_SIZE`
 const INVALID_CLUSTER: CUresult = CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE;
 
@@ -154,7 +153,8 @@ impl Request {
     }
 
     /// The cluster of a launch: what is asked for, what the kernel was compiled for or what its attributes require;
-    /// `None` for a launch without clusters. All that do not fit together are `CUDA_ERROR_INVALID_CLUSTER_SIZE`.
+    /// `None` for a launch without clusters. All that do not fit together are `CUDA_ERROR_INVALID_CLUSTER_SIZE`, and so are
+    /// all clusters of several blocks on a device that has none.
     pub(in crate::driver) fn cluster(
         &self,
         function: &Function,
@@ -171,19 +171,43 @@ impl Request {
             }
             (None, None) => return Ok(None),
         };
-        let largest = if settings.non_portable { LARGEST } else { PORTABLE };
+        let most = function.context.architecture().model().largest_cluster;
+        if most == 0 {
+            return without_clusters(function, cluster);
+        }
+        let largest = if settings.non_portable { most } else { PORTABLE_CLUSTER };
         let largest = shape.max_cluster_rank.map_or(largest, |rank| rank.min(largest));
         if !divides(cluster, grid) || size(cluster) > largest {
             return Err(INVALID_CLUSTER);
         }
         if let Some(preferred) = self.preferred {
             let multiple = divides(cluster, preferred) && preferred[2] == cluster[2];
-            if !multiple || !divides(preferred, grid) || size(preferred) > LARGEST {
+            if !multiple || !divides(preferred, grid) || size(preferred) > most {
                 return Err(INVALID_CLUSTER);
             }
         }
         Ok(Some(cluster))
     }
+}
+
+/// A device without clusters takes one of a single block, as if there was none.
+fn without_clusters(function: &Function, cluster: [u32; 3]) -> Outcome<Option<[u32; 3]>> {
+    if size(cluster) == 1 {
+        return Ok(None);
+    }
+    logs::because(no_clusters(function));
+    Err(INVALID_CLUSTER)
+}
+
+/// Why a kernel cannot have clusters where it is.
+pub(in crate::driver) fn no_clusters(function: &Function) -> String {
+    let Context { device, .. } = *function.context;
+    format!(
+        "device {device} is {}, and clusters exist from sm_90 on: launch kernel `{}` without one, or choose another device \
+         (CUDA_LAUNCH_EMULATOR_ARCH)",
+        function.context.architecture(),
+        function.kernel.name
+    )
 }
 
 /// An attribute as the program gave it, without what lies between the id and the value: nobody sets that.

@@ -1,6 +1,5 @@
 //! The blocks that a kernel can be launched with.
 
-use crate::driver::device::MULTIPROCESSORS;
 use crate::driver::entry::{INVALID_VALUE, Outcome};
 use crate::driver::function::Function;
 
@@ -27,5 +26,6 @@ pub(in crate::driver) fn grid_of(function: &Function, mut grid: [u32; 3]) -> Out
 
 /// Most blocks of that kernel that are resident at once.
 pub(in crate::driver) fn most_resident(function: &Function, threads: u32, shared: u32) -> u64 {
-    u64::from(function.blocks_per_multiprocessor(threads, shared as usize) * MULTIPROCESSORS)
+    let multiprocessors = function.context.architecture().model().multiprocessors;
+    u64::from(function.blocks_per_multiprocessor(threads, shared as usize) * multiprocessors)
 }

@@ -157,7 +157,7 @@ pub(super) fn prepare(function: &Arc<Function>, asked: &mut Asked<'_>) -> Outcom
         return Err(INVALID_VALUE);
     }
     let cluster = asked.request.cluster(function, grid)?;
-    let parameters = asked.packet.read(&function.kernel)?;
+    let parameters = asked.packet.read(&function.kernel, function.context.architecture())?;
     let threads = has_registers(function, block)?;
     if asked.request.cooperative {
         if function.kernel.launches_kernels() {

@@ -9,6 +9,7 @@ use cuda_driver_sys::{
 };
 use std::ffi::c_void;
 
+use crate::architecture::Architecture;
 use crate::driver::entry::{INVALID_VALUE, In, Outcome};
 use crate::driver::function::attributes::offsets;
 use crate::engine::Kernel;
@@ -29,15 +30,15 @@ pub(in crate::driver) enum Packet<'call> {
 
 impl Packet<'_> {
     /// The parameter block of a launch, as the engine takes it: by C's offsets.
-    pub(super) fn read(&self, kernel: &Kernel) -> Outcome<Box<[u8]>> {
+    pub(super) fn read(&self, kernel: &Kernel, device: Architecture) -> Outcome<Box<[u8]>> {
         let (parameters, extra) = match self {
             Packet::Lists { parameters, extra } => (parameters, extra),
-            Packet::Packed(bytes) => return unpacked(kernel, bytes),
+            Packet::Packed(bytes) => return unpacked(kernel, device, bytes),
         };
         let extra = extra.as_ref().filter(|extra| !extra.is_null());
         match (parameters.is_null(), extra) {
             (false, Some(_)) => Err(INVALID_VALUE),
-            (true, Some(extra)) => from_buffer(kernel, extra),
+            (true, Some(extra)) => from_buffer(kernel, device, extra),
             (true, None) if !kernel.parameters.is_empty() => Err(INVALID_VALUE),
             (_, None) => pointed(kernel, parameters),
         }
@@ -63,28 +64,28 @@ fn pointed(kernel: &Kernel, parameters: &In<'_, *mut c_void>) -> Outcome<Box<[u8
 }
 
 /// The packed buffer of an `extra` list.
-fn from_buffer(kernel: &Kernel, extra: &In<'_, *mut c_void>) -> Outcome<Box<[u8]>> {
+fn from_buffer(kernel: &Kernel, device: Architecture, extra: &In<'_, *mut c_void>) -> Outcome<Box<[u8]>> {
     let (buffer, size) = entries(extra)?;
     let (buffer, size) = match (buffer, size) {
-        _ if kernel.parameters.is_empty() && size.unwrap_or(0) == 0 => return unpacked(kernel, &[]),
+        _ if kernel.parameters.is_empty() && size.unwrap_or(0) == 0 => return unpacked(kernel, device, &[]),
         (Some(buffer), Some(size)) if size > 0 && !buffer.is_null() => (buffer, size),
         _ => return Err(INVALID_VALUE),
     };
-    if size > offsets(kernel).1 {
+    if size > offsets(kernel, device).1 {
         return Err(CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
     }
     let mut bytes = vec![0; size];
     // SAFETY: 1: the buffer, which is not null, has by C8 the size that the list says, as the new vector `bytes` has; by C4 nothing writes it
     // during the call.
     unsafe { passed::copy(buffer.cast(), &mut bytes) };
-    unpacked(kernel, &bytes)
+    unpacked(kernel, device, &bytes)
 }
 
 /// Parameters by the device's offsets, without padding at the end. Bytes that are too few leave the rest zero, too many are refused, as driver 580
 /// does.
-fn unpacked(kernel: &Kernel, bytes: &[u8]) -> Outcome<Box<[u8]>> {
+fn unpacked(kernel: &Kernel, device: Architecture, bytes: &[u8]) -> Outcome<Box<[u8]>> {
     let mut block = vec![0; kernel.parameter_bytes];
-    let (offsets, total) = offsets(kernel);
+    let (offsets, total) = offsets(kernel, device);
     if bytes.len() > total {
         return Err(CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
     }

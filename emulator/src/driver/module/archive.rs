@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use super::log::Refusal;
 use super::merge::Part;
 use super::{device_runtime, image};
+use crate::architecture::Architecture;
 
 /// The member of `libcudadevrt.a`, which has machine code only.
 const DEVICE_RUNTIME: &[u8] = b"cuda_device_runtime.o";
@@ -17,7 +18,7 @@ pub(super) fn is_device_runtime(bytes: &[u8]) -> bool {
 }
 
 /// The PTX of every fatbin in an object or library of the host, wherever it is there.
-pub(super) fn texts(bytes: &[u8]) -> Result<Vec<String>, Refusal> {
+pub(super) fn texts(bytes: &[u8], device: Architecture) -> Result<Vec<String>, Refusal> {
     if is_device_runtime(bytes) {
         return Ok(device_runtime::texts());
     }
@@ -25,7 +26,7 @@ pub(super) fn texts(bytes: &[u8]) -> Result<Vec<String>, Refusal> {
     let mut rest = bytes;
     while let Some(at) = rest.windows(8).position(|window| window == FATBIN) {
         let fatbin = rest.get(at..).unwrap_or_default();
-        let text = image::text_of(fatbin);
+        let text = image::text_of(fatbin, device);
         match text {
             Ok(text) => texts.push(text.into_owned()),
             Err(refusal) => drop(refused.get_or_insert(refusal)),

@@ -6,7 +6,7 @@
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::CUresult;
-use cuda_ptx::image::{Entry, EntryKind, Fatbin, Image, ImageErrorKind, ImageKind};
+use cuda_ptx::image::{Arch, Entry, EntryKind, Fatbin, Image, ImageErrorKind, ImageKind};
 use std::borrow::Cow;
 use std::ffi::{CStr, c_void};
 use std::fs::File;
@@ -14,6 +14,7 @@ use std::io::Read;
 use std::path::Path;
 
 use super::log::Refusal;
+use crate::architecture::Architecture;
 use crate::driver::entry::{INVALID_VALUE, In, Outcome};
 
 const ELF: [u8; 4] = *b"\x7fELF";
@@ -46,9 +47,12 @@ pub(super) fn file(path: &Path) -> Outcome<Vec<u8>> {
 }
 
 /// The PTX of an image in the program's memory: its own text, or the newest in a fatbin that fits the device.
-pub(super) fn text<'call>(image: &In<'call, c_void>) -> Result<Cow<'call, str>, Refusal> {
+pub(super) fn text<'call>(
+    image: &In<'call, c_void>,
+    device: Architecture,
+) -> Result<Cow<'call, str>, Refusal> {
     // SAFETY: 1: what a program passes as an image is whole, and stays so for `'call`, as the head of this file says.
-    unsafe { text_at(image.address()) }
+    unsafe { text_at(image.address(), device) }
 }
 
 /// The same for the image at an address, which may be null.
@@ -56,7 +60,7 @@ pub(super) fn text<'call>(image: &In<'call, c_void>) -> Result<Cow<'call, str>, 
 /// # Safety
 ///
 /// 1. It is null or an image, whole, which is there for `'call` and nothing writes meanwhile.
-unsafe fn text_at<'call>(image: *const c_void) -> Result<Cow<'call, str>, Refusal> {
+unsafe fn text_at<'call>(image: *const c_void, device: Architecture) -> Result<Cow<'call, str>, Refusal> {
     if image.is_null() {
         return Err(INVALID_VALUE.into());
     }
@@ -66,22 +70,22 @@ unsafe fn text_at<'call>(image: *const c_void) -> Result<Cow<'call, str>, Refusa
         // SAFETY: a wrapper has 24 bytes: behind magic number and version, 4 bytes each, stands the address of another image, at any alignment.
         let inner = unsafe { start.add(8).cast::<*const c_void>().read_unaligned() };
         // SAFETY: 1: what a wrapper goes around is as whole as the wrapper, and there as long: the caller's duty 1.
-        return unsafe { text_at(inner) };
+        return unsafe { text_at(inner, device) };
     }
     // SAFETY: 1: an image, whole, that nothing writes: the caller's duty 1; no wrapper, as `begins` has just said.
     let length = unsafe { length(start)? };
     // SAFETY: not null, and an image has that many bytes, as `length` says, set and in one allocation, at most `isize::MAX`; for `'call` they are
     // there and nothing writes them: duty 1.
-    text_of(unsafe { std::slice::from_raw_parts(start, length) })
+    text_of(unsafe { std::slice::from_raw_parts(start, length) }, device)
 }
 
 /// The PTX of an image that is no longer than these bytes. Text may lack its NUL.
-pub(super) fn text_of(bytes: &[u8]) -> Result<Cow<'_, str>, Refusal> {
+pub(super) fn text_of(bytes: &[u8], device: Architecture) -> Result<Cow<'_, str>, Refusal> {
     if bytes.starts_with(&ELF) {
         return Err(cubin(bytes));
     }
     if bytes.starts_with(&FATBIN) {
-        return fatbin(bytes).map(Cow::Owned);
+        return fatbin(bytes, device).map(Cow::Owned);
     }
     let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
     match (Image::identify(text), std::str::from_utf8(text)) {
@@ -145,7 +149,7 @@ fn cubin(header: &[u8]) -> Refusal {
 }
 
 /// The newest PTX that fits the device.
-fn fatbin(bytes: &[u8]) -> Result<String, Refusal> {
+fn fatbin(bytes: &[u8], device: Architecture) -> Result<String, Refusal> {
     // Contents are decompressed here too, within limits, and found whole.
     let fatbin = Fatbin::read(bytes).map_err(|error| {
         let code = match error.kind() {
@@ -154,12 +158,19 @@ fn fatbin(bytes: &[u8]) -> Result<String, Refusal> {
         };
         Refusal::new(code, error.to_string())
     })?;
-    let fits = |entry: &&Entry<'_>| entry.kind() == EntryKind::Ptx && entry.arch().sm <= 90;
-    let best = fatbin.entries().iter().filter(fits).max_by_key(|entry| entry.arch().sm);
+    let fits = |entry: &&Entry<'_>| entry.kind() == EntryKind::Ptx && device.runs(entry.arch());
+    // Of two for one architecture, that which may use more of it.
+    let rank = |entry: &&Entry<'_>| {
+        let Arch { sm, suffix } = entry.arch();
+        (sm, suffix.map_or(0, |suffix| if suffix == 'a' { 2 } else { 1 }))
+    };
+    let best = fatbin.entries().iter().filter(fits).max_by_key(rank);
     let entry = best.ok_or_else(|| {
-        let log = "error   : the fatbin has no PTX for sm_90 or older, and the emulator runs PTX only (`cuda-launch emulate \
-                   --explain` names the file that it is in)";
-        Refusal::new(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, log.into())
+        let log = format!(
+            "error   : the fatbin has no PTX for {device} or older, and the emulator runs PTX only (`cuda-launch emulate \
+             --explain` names the file that it is in)"
+        );
+        Refusal::new(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, log)
     })?;
     plain(entry)
 }

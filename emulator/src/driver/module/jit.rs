@@ -5,6 +5,7 @@
 #![allow(unsafe_code)]
 
 use cuda_driver_sys::*;
+use cuda_ptx::image::Arch;
 use std::borrow::Cow;
 use std::ffi::{c_char, c_uint, c_void};
 use std::sync::Mutex;
@@ -13,6 +14,7 @@ use std::time::Instant;
 use super::log::Refusal;
 use super::seal;
 use super::shape;
+use crate::architecture::Architecture;
 use crate::driver::entry::{Buffer, FromC, INVALID_VALUE, In, Out, Outcome, Text};
 use crate::driver::handles::to_c;
 use crate::driver::since::Known;
@@ -125,18 +127,22 @@ impl<'call> Options<'call> {
     }
 
     /// Refuses a target that the PTX is too new for, or that is none.
-    pub(super) fn check_target(&self, text: &str) -> Result<(), Refusal> {
+    pub(super) fn check_target(&self, text: &str, device: Architecture) -> Result<(), Refusal> {
         let Some(target) = self.target else { return Ok(()) };
         // Above the number stand bits for the variants with `a` and `f`.
-        let number = target & 0xffff;
+        let (number, suffix) = match target >> 16 {
+            0 => (target, None),
+            1 => (target & 0xffff, Some('a')),
+            _ => (target & 0xffff, Some('f')),
+        };
         if !shape::is_architecture(number) {
             return Err(CUresult::CUDA_ERROR_INVALID_IMAGE.into());
         }
-        if number > shape::DEVICE {
+        if !device.runs(Arch { sm: number, suffix }) {
             return Err(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU.into());
         }
         match shape::target_of(text) {
-            Some(of_text) if of_text > number => Err(shape::target_too_new()),
+            Some(of_text) if of_text.sm > number => Err(shape::target_too_new()),
             _ => Ok(()),
         }
     }
@@ -221,8 +227,8 @@ impl KeptOptions {
     }
 
     /// Refuses a target that the PTX is too new for, or that is none.
-    pub(super) fn check_target(&self, text: &str) -> Result<(), Refusal> {
-        lock(&self.0).check_target(text)
+    pub(super) fn check_target(&self, text: &str, device: Architecture) -> Result<(), Refusal> {
+        lock(&self.0).check_target(text, device)
     }
 
     /// What the options say of registers.

@@ -3,13 +3,15 @@
 
 use cuda_driver_sys::*;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use super::jit::{Options, RawOptions, RawValues};
+use super::library_image::{LibraryImage, refused};
 use super::log::Refusal;
 use super::{MODULES, Module, image};
+use crate::architecture::Architecture;
 use crate::driver::context::{Context, checked_cache};
 use crate::driver::device::checked;
 use crate::driver::entry::{INVALID_HANDLE, INVALID_VALUE, In, NOT_SUPPORTED, Out, Outcome, Text, entries};
@@ -17,7 +19,6 @@ use crate::driver::function::{Function, attributes};
 use crate::driver::handles::{Handles, to_c};
 use crate::driver::slot::{PerSlot, per_slot};
 use crate::driver::state::{Call, lock};
-use crate::memory::Memory;
 
 entries! {
     cuLibraryLoadData(library: *mut CUlibrary, image: *const c_void, jit: *mut CUjit_option, jit_values: *mut *mut c_void, jit_count: c_uint, options: *mut CUlibraryOption, values: *mut *mut c_void, count: c_uint) = load_data;
@@ -42,11 +43,10 @@ entries! {
 /// A library.
 pub(in crate::driver) struct Library {
     handle: usize,
-    text: Result<String, CUresult>,
+    /// Its image for each architecture of a device, at least one.
+    images: Vec<LibraryImage>,
     /// Where variables lie that it declares `.extern`.
     symbols: Vec<(String, u64)>,
-    /// The image loaded into memory of no device: what can be known without a context.
-    sample: OnceLock<Result<Arc<Module>, CUresult>>,
     state: Mutex<Loaded>,
 }
 
@@ -65,7 +65,7 @@ pub(in crate::driver) struct Kernel {
     name: CString,
     library: Arc<Library>,
     /// What `cuKernelSetAttribute` set, for the contexts that come.
-    set: Mutex<Vec<(CUfunction_attribute, c_int)>>,
+    set: Mutex<Vec<(CUdevice, CUfunction_attribute, c_int)>>,
 }
 
 /// All libraries, and the kernels that were looked up in them.
@@ -73,12 +73,20 @@ pub(in crate::driver) static LIBRARIES: PerSlot<Handles<Library>> = per_slot!(Ha
 pub(in crate::driver) static KERNELS: PerSlot<Handles<Kernel>> = per_slot!(Handles::new(6));
 
 impl Library {
+    /// For the first architecture that it loads for.
     fn sample(&self) -> Outcome<&Arc<Module>> {
-        let load = || {
-            let text = self.text.as_ref().map_err(|code| *code)?;
-            Module::sample(text, &self.symbols).map_err(|refusal| refused(&refusal))
-        };
-        self.sample.get_or_init(load).as_ref().map_err(|code| *code)
+        let mut first = None;
+        for image in &self.images {
+            match image.sample(&self.symbols) {
+                Ok(module) => return Ok(module),
+                Err(code) => _ = first.get_or_insert(code),
+            }
+        }
+        Err(first.unwrap_or(INVALID_VALUE))
+    }
+
+    fn image_for(&self, device: Architecture) -> Outcome<&LibraryImage> {
+        self.images.iter().find(|image| image.device == device).ok_or(INVALID_VALUE)
     }
 
     /// The library's module in a context.
@@ -88,7 +96,8 @@ impl Library {
         if let Some(module) = loaded.modules.get(&context.id) {
             return Ok(Arc::clone(module));
         }
-        let text = self.text.as_ref().map_err(|code| *code)?;
+        let image = self.image_for(context.architecture())?;
+        let Ok(text) = &image.text else { return image.sample(&self.symbols).cloned() };
         let module = Module::load(context, text, true, &self.symbols).map_err(|refusal| refused(&refusal))?;
         loaded.modules.insert(context.id, Arc::clone(&module));
         Ok(module)
@@ -112,17 +121,6 @@ impl Library {
     }
 }
 
-/// The library's calls have no log to fill: the log goes to standard error.
-fn refused(refusal: &Refusal) -> CUresult {
-    if !refusal.log.is_empty() {
-        crate::driver::report::line(format_args!(
-            "a library does not load: {:?}\n{}",
-            refusal.code, refusal.log
-        ));
-    }
-    refusal.code
-}
-
 impl Kernel {
     fn name(&self) -> Outcome<&str> {
         self.name.to_str().map_err(|_| INVALID_VALUE)
@@ -133,16 +131,23 @@ impl Kernel {
         let module = self.library.module(context)?;
         let function = module.function(self.name()?)?;
         if function.mark_loaded() {
-            for (attribute, value) in lock(&self.set).iter() {
+            let of_device = |(device, ..): &&(CUdevice, _, _)| *device == context.device;
+            for (_, attribute, value) in lock(&self.set).iter().filter(of_device) {
                 attributes::set(&function, *attribute, *value)?;
             }
         }
         Ok(function)
     }
 
-    /// A function to ask for attributes and parameters without a context.
+    /// A function to ask for parameters without a context.
     fn sample(&self) -> Outcome<Arc<Function>> {
         self.library.sample()?.function(self.name()?)
+    }
+
+    /// A function to ask for attributes on a device without a context.
+    fn sample_on(&self, call: &Call, device: CUdevice) -> Outcome<Arc<Function>> {
+        let image = self.library.image_for(call.state()?.architecture_of(device)?)?;
+        image.sample(&self.library.symbols)?.function(self.name()?)
     }
 }
 
@@ -172,7 +177,7 @@ fn kernel(kernel: CUkernel) -> Outcome<Arc<Kernel>> {
 /// Loading succeeds whatever the image is: it is looked at later. The library keeps a copy.
 #[allow(clippy::too_many_arguments, reason = "a C function")]
 fn load_data(
-    _: &Call,
+    call: &Call,
     library: Out<CUlibrary>,
     image: In<c_void>,
     jit: RawOptions,
@@ -185,13 +190,24 @@ fn load_data(
     if image.is_null() {
         return Err(INVALID_VALUE);
     }
-    load(library, || image::text(&image), jit, jit_values, jit_count, options, values, count)
+    load(
+        call,
+        library,
+        |device| image::text(&image, device),
+        jit,
+        jit_values,
+        jit_count,
+        options,
+        values,
+        count,
+    )
 }
 
 #[allow(clippy::too_many_arguments, reason = "those of a C function")]
 fn load<'a>(
+    call: &Call,
     library: Out<CUlibrary>,
-    read: impl FnOnce() -> Result<Cow<'a, str>, Refusal>,
+    read: impl Fn(Architecture) -> Result<Cow<'a, str>, Refusal>,
     jit: RawOptions,
     jit_values: RawValues,
     jit_count: c_uint,
@@ -205,9 +221,11 @@ fn load<'a>(
     let symbols = jit.symbols()?;
     jit.finish("", "");
     let handle = LIBRARIES.reserve();
-    let text =
-        read().map(|text| jit.registers().limit(text).into_owned()).map_err(|refusal| refused(&refusal));
-    let library = Library { handle, text, symbols, sample: OnceLock::new(), state: Mutex::default() };
+    let architectures = call.state()?.devices.iter().map(|memory| memory.architecture());
+    let text = |device| read(device).map(|text| jit.registers().limit(text).into_owned());
+    let image = |device| LibraryImage::new(device, text(device));
+    let images = architectures.collect::<BTreeSet<_>>().into_iter().map(image).collect();
+    let library = Library { handle, images, symbols, state: Mutex::default() };
     LIBRARIES.insert(handle, Arc::new(library));
     place.set(to_c(handle));
     Ok(())
@@ -232,7 +250,7 @@ fn check_options(options: &In<CUlibraryOption>, values: &In<*mut c_void>, count:
 
 #[allow(clippy::too_many_arguments, reason = "a C function")]
 fn load_file(
-    _: &Call,
+    call: &Call,
     library: Out<CUlibrary>,
     file: Text,
     jit: RawOptions,
@@ -243,7 +261,17 @@ fn load_file(
     count: c_uint,
 ) -> Outcome {
     let bytes = image::file(file.path()?)?;
-    load(library, || image::text_of(&bytes), jit, jit_values, jit_count, options, values, count)
+    load(
+        call,
+        library,
+        |device| image::text_of(&bytes, device),
+        jit,
+        jit_values,
+        jit_count,
+        options,
+        values,
+        count,
+    )
 }
 
 /// Waits for all work of the contexts that use it.
@@ -254,7 +282,7 @@ fn unload(_: &Call, handle: CUlibrary) -> Outcome {
     for kernel in loaded.kernels.values() {
         KERNELS.remove(kernel.handle);
     }
-    for module in loaded.modules.values().chain(library.sample().ok()) {
+    for module in loaded.modules.values().chain(library.images.iter().filter_map(LibraryImage::loaded)) {
         module.context.synchronize();
         MODULES.remove(module.handle);
         module.discard();
@@ -369,7 +397,7 @@ fn get_parameter(_: &Call, handle: CUkernel, index: usize, offset: Out<usize>, s
 }
 
 fn get_attribute(
-    _: &Call,
+    call: &Call,
     value: Out<c_int>,
     attribute: CUfunction_attribute,
     handle: CUkernel,
@@ -378,13 +406,13 @@ fn get_attribute(
     let kernel = kernel(handle)?;
     checked(device)?;
     let place = value.required()?;
-    place.set(attributes::get(&*kernel.sample()?, attribute)?);
+    place.set(attributes::get(&*kernel.sample_on(call, device)?, attribute)?);
     Ok(())
 }
 
-/// Holds for every context, but for functions whose attribute was set for themselves later.
+/// Holds for every context of the device, but for functions whose attribute was set for themselves later.
 fn set_attribute(
-    _: &Call,
+    call: &Call,
     attribute: CUfunction_attribute,
     value: c_int,
     handle: CUkernel,
@@ -392,10 +420,11 @@ fn set_attribute(
 ) -> Outcome {
     let kernel = kernel(handle)?;
     checked(device)?;
-    attributes::set(&*kernel.sample()?, attribute, value)?;
-    lock(&kernel.set).push((attribute, value));
+    attributes::set(&*kernel.sample_on(call, device)?, attribute, value)?;
+    lock(&kernel.set).push((device, attribute, value));
     let modules: Vec<_> = lock(&kernel.library.state).modules.values().cloned().collect();
-    for module in modules.iter().filter(|module| module.context.is_alive()) {
+    let on_it = |module: &&Arc<Module>| module.context.device == device && module.context.is_alive();
+    for module in modules.iter().filter(on_it) {
         attributes::set(&*module.function(kernel.name()?)?, attribute, value)?;
     }
     Ok(())
@@ -405,12 +434,4 @@ fn set_cache(_: &Call, handle: CUkernel, config: CUfunc_cache, device: CUdevice)
     kernel(handle)?;
     checked(device)?;
     checked_cache(config).map(|_| ())
-}
-
-impl Module {
-    /// Loads PTX into memory of its own, in no context.
-    fn sample(text: &str, symbols: &[(String, u64)]) -> Result<Arc<Module>, Refusal> {
-        let memory = Arc::new(Memory::new(u64::MAX >> 1));
-        Module::load_into(&memory, &Context::nowhere(), text, true, symbols)
-    }
 }

@@ -14,6 +14,7 @@ use super::log::Refusal;
 use super::merge::{Part, UNLINKABLE, merge};
 use super::reached::keep_reached;
 use super::{archive, image, seal, shape};
+use crate::architecture::Architecture;
 use crate::driver::entry::{INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED, Out, Outcome, Text, entries};
 use crate::driver::handles::{Handles, to_c};
 use crate::driver::slot::{PerSlot, per_slot};
@@ -32,6 +33,8 @@ entries! {
 /// A link that is under way, or done.
 pub(in crate::driver) struct Link {
     options: KeptOptions,
+    /// The architecture that it is for.
+    device: Architecture,
     parts: Mutex<Vec<Part>>,
     /// The names in all parts but those of libraries, of which some are not linked.
     names: Mutex<Names>,
@@ -50,12 +53,12 @@ fn create(
     values: RawValues<'static>,
     state: Out<CUlinkState>,
 ) -> Outcome {
-    call.context()?;
+    let device = call.context()?.architecture();
     let place = state.required()?;
     let options = KeptOptions::new(Options::read(count, options, values)?);
     let links = &LINKS;
     let handle = links.reserve();
-    links.insert(handle, Arc::new(Link::new(options)));
+    links.insert(handle, Arc::new(Link::new(options, device)));
     place.set(to_c(handle));
     Ok(())
 }
@@ -109,9 +112,10 @@ fn add_file(
 }
 
 impl Link {
-    fn new(options: KeptOptions) -> Link {
+    fn new(options: KeptOptions, device: Architecture) -> Link {
         Link {
             options,
+            device,
             parts: Mutex::default(),
             names: Mutex::default(),
             failed: OnceLock::new(),
@@ -142,8 +146,8 @@ impl Link {
         if self.image.get().is_some() {
             return Err(INVALID_VALUE);
         }
-        let added = texts(kind, &bytes)
-            .and_then(|texts| texts.iter().try_for_each(|text| check(text)).map(|()| texts));
+        let added = texts(kind, &bytes, self.device)
+            .and_then(|texts| texts.iter().try_for_each(|text| check(text, self.device)).map(|()| texts));
         let of_library = kind == CUjitInputType::CU_JIT_INPUT_LIBRARY;
         let is_archive = of_library || kind == CUjitInputType::CU_JIT_INPUT_OBJECT;
         let stands_in = is_archive && archive::is_device_runtime(&bytes);
@@ -181,20 +185,24 @@ impl Link {
         merge(&parts)?;
         keep_reached(&mut parts).map_err(|log| Refusal::new(UNLINKABLE, log))?;
         let text = merge(&parts)?;
-        self.options.check_target(&text)?;
+        self.options.check_target(&text, self.device)?;
         let text = seal::sealed(&text);
-        loads(&text).map_err(|(_, refusal)| refusal)?;
+        loads(&text, self.device).map_err(|(_, refusal)| refusal)?;
         Ok(self.options.registers().limit(text.into()).into_owned())
     }
 }
 
 /// The PTX of an input.
-fn texts(kind: CUjitInputType, bytes: &[u8]) -> Result<Vec<String>, Refusal> {
+fn texts(kind: CUjitInputType, bytes: &[u8], device: Architecture) -> Result<Vec<String>, Refusal> {
     match kind {
         CUjitInputType::CU_JIT_INPUT_PTX
         | CUjitInputType::CU_JIT_INPUT_FATBINARY
-        | CUjitInputType::CU_JIT_INPUT_CUBIN => image::text_of(bytes).map(|text| vec![text.into_owned()]),
-        CUjitInputType::CU_JIT_INPUT_OBJECT | CUjitInputType::CU_JIT_INPUT_LIBRARY => archive::texts(bytes),
+        | CUjitInputType::CU_JIT_INPUT_CUBIN => {
+            image::text_of(bytes, device).map(|text| vec![text.into_owned()])
+        }
+        CUjitInputType::CU_JIT_INPUT_OBJECT | CUjitInputType::CU_JIT_INPUT_LIBRARY => {
+            archive::texts(bytes, device)
+        }
         CUjitInputType::CU_JIT_INPUT_NVVM => {
             Err(Refusal::new(NOT_SUPPORTED, "error   : the emulator links PTX only".into()))
         }
@@ -203,18 +211,18 @@ fn texts(kind: CUjitInputType, bytes: &[u8]) -> Result<Vec<String>, Refusal> {
 }
 
 /// Refuses what no link can use.
-fn check(text: &str) -> Result<(), Refusal> {
-    shape::outline(text)?;
-    match loads(text) {
+fn check(text: &str, device: Architecture) -> Result<(), Refusal> {
+    shape::outline(text, device)?;
+    match loads(text, device) {
         // Other inputs may have it.
         Ok(_) | Err((LoadFailureKind::Unresolved, _)) => Ok(()),
         Err((_, refusal)) => Err(refusal),
     }
 }
 
-/// Loads a text into memory of no device.
-fn loads(text: &str) -> Result<Program, (LoadFailureKind, Refusal)> {
-    let memory = Arc::new(Memory::new(u64::MAX >> 1));
+/// Loads a text into memory of no device, but of its architecture.
+fn loads(text: &str, device: Architecture) -> Result<Program, (LoadFailureKind, Refusal)> {
+    let memory = Arc::new(Memory::new(u64::MAX >> 1).with_architecture(device));
     let program = if seal::is_sealed(text) {
         Program::load_linked(text, &memory, &[])
     } else {

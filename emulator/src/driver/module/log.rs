@@ -80,7 +80,7 @@ impl Refusal {
         let before = text.len() - rest.len();
         let line = 1 + text.get(..before).unwrap_or_default().matches('\n').count();
         let version = rest.split_whitespace().nth(1).unwrap_or_default();
-        let (major, minor) = super::shape::newest_version();
+        let (major, minor) = crate::driver::state::newest_ptx();
         let log = format!(
             "ptxas application ptx input, line {line}; fatal   : Unsupported .version {version}; current version is '{major}.{minor}'"
         );

@@ -6,6 +6,7 @@ mod device_runtime;
 mod image;
 mod jit;
 pub(super) mod library;
+mod library_image;
 pub(super) mod link;
 mod log;
 mod merge;
@@ -24,8 +25,10 @@ use super::context::Context;
 use super::entry::{INVALID_HANDLE, INVALID_VALUE, In, Out, Outcome, Text, entries};
 use super::function::{FUNCTIONS, Function};
 use super::handles::{Handles, to_c};
+use super::logs;
 use super::slot::{PerSlot, per_slot};
 use super::state::{Call, State, lock};
+use crate::architecture::Architecture;
 use crate::engine::Program;
 use crate::memory::Memory;
 use jit::{Options, RawOptions};
@@ -84,7 +87,7 @@ impl Module {
         of_library: bool,
         symbols: &[(String, u64)],
     ) -> Result<Arc<Module>, log::Refusal> {
-        let outline = shape::outline(text)?;
+        let outline = shape::outline(text, context.architecture())?;
         let program = if seal::is_sealed(text) {
             Program::load_linked(text, memory, symbols)
         } else {
@@ -188,7 +191,7 @@ pub(super) fn forget(_: &State, context: u64) {
 }
 
 fn load_data(call: &Call, module: Out<CUmodule>, image: In<c_void>) -> Outcome {
-    load(call, module, || image::text(&image), Options::none())
+    load(call, module, |device| image::text(&image, device), Options::none())
 }
 
 fn load_data_with(
@@ -200,19 +203,20 @@ fn load_data_with(
     values: jit::RawValues,
 ) -> Outcome {
     call.context()?;
-    load(call, module, || image::text(&image), Options::read(count, options, values)?)
+    load(call, module, |device| image::text(&image, device), Options::read(count, options, values)?)
 }
 
 fn load<'a>(
     call: &Call,
     module: Out<CUmodule>,
-    read: impl FnOnce() -> Result<Cow<'a, str>, log::Refusal>,
+    read: impl FnOnce(Architecture) -> Result<Cow<'a, str>, log::Refusal>,
     mut options: Options,
 ) -> Outcome {
     let context = call.context()?;
     let place = module.required()?;
-    let loaded = read().and_then(|text| {
-        options.check_target(&text)?;
+    let device = context.architecture();
+    let loaded = read(device).and_then(|text| {
+        options.check_target(&text, device)?;
         let text = options.registers().limit(text);
         Module::load(&context, &text, false, &options.symbols()?)
     });
@@ -224,6 +228,9 @@ fn load<'a>(
         }
         Err(refusal) => {
             options.finish("", &refusal.log);
+            if refusal.code == CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION {
+                logs::because("CUDA_LAUNCH_EMULATOR_PTX makes the emulator read newer PTX".to_owned());
+            }
             Err(refusal.code)
         }
     }
@@ -232,7 +239,7 @@ fn load<'a>(
 fn load_file(call: &Call, module: Out<CUmodule>, file: Text) -> Outcome {
     call.context()?;
     let bytes = image::file(file.path()?)?;
-    load(call, module, || image::text_of(&bytes), Options::none())
+    load(call, module, |device| image::text_of(&bytes, device), Options::none())
 }
 
 /// Waits for all work of the context, as the driver does.

@@ -1,11 +1,12 @@
 //! The launch properties of kernels in the text of a module, and whether the module can run on this device.
 
-use cuda_driver_sys::newest_ptx;
+use cuda_ptx::image::Arch;
 use cuda_ptx::{Directives, Function, FunctionKind, Module};
 use std::collections::HashMap;
 
 use super::log::Refusal;
-use crate::driver::state;
+use crate::architecture::Architecture;
+use crate::driver::state::newest_ptx;
 use crate::engine::is_version;
 
 /// The directives that bound a kernel's launches.
@@ -39,13 +40,6 @@ impl From<&Directives> for Shape {
             blocks_are_clusters: directives.blocksareclusters,
         }
     }
-}
-
-/// The device's architecture.
-pub(super) const DEVICE: u32 = 90;
-/// The newest PTX that the driver reads which this one says it is.
-pub(super) fn newest_version() -> (u32, u32) {
-    newest_ptx(state::version() as u32).unwrap_or((7, 0))
 }
 
 /// The architectures that PTX has had, and the version that brought each.
@@ -87,25 +81,38 @@ pub(super) fn is_architecture(number: u32) -> bool {
     ARCHITECTURES.iter().any(|(known, _)| *known == number)
 }
 
-/// The number of a module's architecture: 90 for `sm_90` and `sm_90a`; `None` if PTX has no such target.
-fn number(module: &Module<'_>) -> Option<u32> {
+/// The target of a module; `None` if PTX has no such target.
+fn arch(module: &Module<'_>) -> Option<Arch> {
     let arch = module.arch().filter(|arch| is_architecture(arch.sm))?;
     let since = match arch.suffix {
         None => 0,
         Some('a') => 90,
         Some(_) => 100,
     };
-    (arch.sm >= since).then_some(arch.sm)
+    (arch.sm >= since).then_some(arch)
 }
 
-/// The architecture that a module is for.
-pub(super) fn target_of(text: &str) -> Option<u32> {
-    number(&cuda_ptx::parse(text).ok()?)
+/// The target that a module is for.
+pub(super) fn target_of(text: &str) -> Option<Arch> {
+    arch(&cuda_ptx::parse(text).ok()?)
 }
 
 /// The refusal of PTX for a newer device.
 pub(super) fn target_too_new() -> Refusal {
     Refusal::fatal("SM version specified by .target is higher than default SM version assumed")
+}
+
+/// The refusal of PTX that runs on other devices only, in ptxas' words.
+fn not_for(device: Architecture, target: Arch) -> Refusal {
+    match target.suffix {
+        _ if target.sm > device.number() => target_too_new(),
+        Some('f') => Refusal::fatal(&format!(
+            "Program with .target '{target}' cannot be compiled to different SM-family architecture"
+        )),
+        _ => Refusal::fatal(&format!(
+            "Program with .target '{target}' cannot be compiled to future architecture"
+        )),
+    }
 }
 
 /// The parts of a module's text that the driver reads.
@@ -118,18 +125,18 @@ pub(super) struct Outline {
 }
 
 /// Reads the text of a module; refuses modules that are not for this driver and device.
-pub(super) fn outline(text: &str) -> Result<Outline, Refusal> {
+pub(super) fn outline(text: &str, device: Architecture) -> Result<Outline, Refusal> {
     // If the parser refuses it, the engine will, too, with the reason.
     let Ok(module) = cuda_ptx::parse(text) else { return Ok(Outline::default()) };
-    check(&module, text)?;
+    check(&module, text, device)?;
     let kernels = || module.functions.iter().filter(|f| f.kind == FunctionKind::Entry);
     kernels().try_for_each(|kernel| check_kernel(kernel, module.version))?;
     let shapes = kernels().map(|f| (f.name.to_owned(), Shape::from(&f.directives))).collect();
     Ok(Outline { shapes, variables: module.variables.iter().map(|v| v.name.to_owned()).collect() })
 }
 
-fn check(module: &Module<'_>, text: &str) -> Result<(), Refusal> {
-    if module.version > newest_version() || !is_version(module.version.0, module.version.1) {
+fn check(module: &Module<'_>, text: &str, device: Architecture) -> Result<(), Refusal> {
+    if module.version > newest_ptx() || !is_version(module.version.0, module.version.1) {
         return Err(Refusal::version(text));
     }
     let line =
@@ -139,22 +146,24 @@ fn check(module: &Module<'_>, text: &str) -> Result<(), Refusal> {
         return Err(Refusal::at(line(".version") + 1, "fatal", message));
     };
     let at = line(".target");
-    let Some(number) = number(module) else {
+    let Some(arch) = arch(module) else {
         return Err(Refusal::at(at, "fatal", &format!("Unsupported .target '{target}'")));
     };
-    if number > DEVICE {
-        return Err(target_too_new());
+    if !device.runs(arch) {
+        return Err(not_for(device, arch));
     }
-    let since = ARCHITECTURES.iter().find(|(known, _)| *known == number).map(|(_, since)| *since);
+    let since = ARCHITECTURES.iter().find(|(known, _)| *known == arch.sm).map(|(_, since)| *since);
     let (major, minor) = module.version;
     if since > Some(module.version) {
         let message = format!("PTX .version {major}.{minor} does not support .target {target}");
         return Err(Refusal::at(at, "error", &message));
     }
     if module.address_size != 64 {
-        return Err(Refusal::fatal(
-            " 32-Bit ABI (--machine 32 or 32-Bit addressing) is not supported on sm_90 or higher architectures.",
-        ));
+        return Err(Refusal::fatal(if device < Architecture::Sm90 {
+            " 32-Bit compilation is no longer supported"
+        } else {
+            " 32-Bit ABI (--machine 32 or 32-Bit addressing) is not supported on sm_90 or higher architectures."
+        }));
     }
     Ok(())
 }
@@ -185,12 +194,12 @@ mod tests {
 
     #[test]
     fn versions() {
-        assert_eq!(newest_version(), (9, 0), "the process's own driver");
+        assert_eq!(newest_ptx(), (9, 0), "the process's own driver");
     }
 
     #[test]
     fn targets() {
-        let target = |name: &str| target_of(&format!(".version 9.0 .target {name}"));
+        let target = |name: &str| target_of(&format!(".version 9.0 .target {name}")).map(|arch| arch.sm);
         assert_eq!(target("sm_90a"), Some(90));
         assert_eq!(target("sm_120f"), Some(120));
         assert_eq!(target("compute_90"), Some(90), "as ptxas has it");

@@ -6,7 +6,9 @@
 use cuda_driver_sys::*;
 use std::ffi::{c_int, c_void};
 
-use crate::driver::entry::{INVALID_VALUE, In, Out, Outcome, entries};
+use crate::architecture::Architecture;
+use crate::driver::entry::{INVALID_VALUE, In, NOT_SUPPORTED, Out, Outcome, entries};
+use crate::driver::logs;
 use crate::driver::state::Call;
 use crate::tensor::{Mode, RANK, TensorMap};
 
@@ -14,6 +16,25 @@ entries! {
     cuTensorMapEncodeTiled(map: *mut CUtensorMap, data_type: CUtensorMapDataType, rank: cuuint32_t, address: *mut c_void, dims: *const cuuint64_t, strides: *const cuuint64_t, tile: *const cuuint32_t, steps: *const cuuint32_t, interleave: CUtensorMapInterleave, swizzle: CUtensorMapSwizzle, promotion: CUtensorMapL2promotion, fill: CUtensorMapFloatOOBfill) [always] = tiled;
     cuTensorMapEncodeIm2col(map: *mut CUtensorMap, data_type: CUtensorMapDataType, rank: cuuint32_t, address: *mut c_void, dims: *const cuuint64_t, strides: *const cuuint64_t, lower: *const c_int, upper: *const c_int, channels: cuuint32_t, pixels: cuuint32_t, steps: *const cuuint32_t, interleave: CUtensorMapInterleave, swizzle: CUtensorMapSwizzle, promotion: CUtensorMapL2promotion, fill: CUtensorMapFloatOOBfill) [always] = im2col;
     cuTensorMapReplaceAddress(map: *mut CUtensorMap, address: *mut c_void) [always] = replace;
+}
+
+/// Tensor maps exist from `sm_90` on (CUDA driver API, "Tensor Map Object Management"). Encoding needs no context: without one, any device
+/// may be meant.
+fn exist(call: &Call) -> Outcome {
+    let devices: Vec<Architecture> = match (call.context(), call.state()) {
+        (Ok(context), _) => vec![context.architecture()],
+        (_, Ok(state)) => state.devices.iter().map(|memory| memory.architecture()).collect(),
+        _ => return Ok(()),
+    };
+    match devices.iter().max() {
+        Some(newest) if *newest < Architecture::Sm90 => {
+            logs::because(format!(
+                "the device is {newest}, and tensor maps exist from sm_90 on: choose another one (CUDA_LAUNCH_EMULATOR_ARCH)"
+            ));
+            Err(NOT_SUPPORTED)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Bits of an element of a type.
@@ -122,7 +143,7 @@ impl Tensor {
 
 #[allow(clippy::too_many_arguments, reason = "the driver's")]
 fn tiled(
-    _: &Call,
+    call: &Call,
     map: Out<CUtensorMap>,
     data_type: CUtensorMapDataType,
     rank: u32,
@@ -137,6 +158,7 @@ fn tiled(
     fill: CUtensorMapFloatOOBfill,
 ) -> Outcome {
     let (place, address) = (map.required()?, address.addr() as u64);
+    exist(call)?;
     let tensor =
         Tensor::checked(data_type, rank, address, &dims, &strides, &steps, interleave, swizzle, fill)?;
     // SAFETY: 1: list and `rank` are the caller's, so by C1 it is null or has as many elements.
@@ -151,7 +173,7 @@ fn tiled(
 
 #[allow(clippy::too_many_arguments, reason = "the driver's")]
 fn im2col(
-    _: &Call,
+    call: &Call,
     map: Out<CUtensorMap>,
     data_type: CUtensorMapDataType,
     rank: u32,
@@ -169,6 +191,7 @@ fn im2col(
     fill: CUtensorMapFloatOOBfill,
 ) -> Outcome {
     let (place, address) = (map.required()?, address.addr() as u64);
+    exist(call)?;
     let limit = match rank {
         3 => 1 << 15,
         4 => 1 << 7,
@@ -189,7 +212,8 @@ fn im2col(
     Ok(())
 }
 
-fn replace(_: &Call, map: Out<CUtensorMap>, address: *mut c_void) -> Outcome {
+fn replace(call: &Call, map: Out<CUtensorMap>, address: *mut c_void) -> Outcome {
+    exist(call)?;
     let known = TensorMap::decode(&map.get().ok_or(INVALID_VALUE)?.opaque).ok_or(INVALID_VALUE)?;
     let address = address.addr() as u64;
     let moved = TensorMap { address, ..known };

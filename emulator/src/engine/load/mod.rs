@@ -18,10 +18,12 @@ use crate::architecture::Architecture;
 use crate::memory::Memory;
 use check::Nested;
 
-/// Newest `.version` this engine reads, as `major * 10 + minor`.
-const NEWEST_VERSION: u32 = 90;
+/// The newest `.version` that is known, of CUDA 13.5. A driver may read less.
+pub(crate) const NEWEST_PTX: (u32, u32) = (9, 5);
+/// The same as `major * 10 + minor`.
+const NEWEST_VERSION: u32 = NEWEST_PTX.0 * 10 + NEWEST_PTX.1;
 /// The last minor version of each major one, from 1 on.
-const LAST_MINORS: [u32; 9] = [5, 3, 2, 3, 1, 5, 8, 8, 0];
+const LAST_MINORS: [u32; 9] = [5, 3, 2, 3, 1, 5, 8, 8, 5];
 /// The maximum size of a variable that is initialised through a host buffer.
 const LARGEST_INITIALISED: u64 = 1 << 32;
 
@@ -49,7 +51,7 @@ pub(super) fn load(
     collect_shared(&module, &mut image)?;
     place_elsewhere(&module, symbols, &mut image);
     let nested = check::functions(&module, &image, linked)?;
-    shared::check(&module, &image, &nested.variables)?;
+    shared::check(&module, &image, &nested.variables, memory.architecture())?;
     let placed = place(&module, memory, &mut image).and_then(|()| place_nested(&nested, memory, &mut image));
     if let Err(failure) = placed {
         release(&image, memory);

@@ -134,11 +134,17 @@ pub fn pair_from_f32<F: Minifloat, const RELU: bool>(a: u32, b: u32) -> u16 {
     one(a) << F::FIELD | one(b)
 }
 
-/// `cvt.rn.satfinite{.relu}.{e4m3x2,e5m2x2,e2m1x2}.f16x2`
+/// `cvt.rn.satfinite{.relu}.{e4m3x2,e5m2x2,e2m3x2,e3m2x2,e2m1x2}.f16x2`
 #[inline(always)]
 pub fn pair_from_f16x2<F: Minifloat, const RELU: bool>(a: u32) -> u16 {
     let one = |a: u16| from_f32::<F, RELU>(half::f16_to_f32(a)) as u16;
     one((a >> 16) as u16) << F::FIELD | one(a as u16)
+}
+
+/// `cvt.rn.satfinite{.relu}.{e4m3x2,e5m2x2,e2m3x2,e3m2x2,e2m1x2}.bf16x2`
+#[inline(always)]
+pub fn pair_from_bf16x2<F: Minifloat, const RELU: bool>(a: u32) -> u16 {
+    pair_from_f32::<F, RELU>(a & 0xffff_0000, a << 16)
 }
 
 /// `cvt.rn{.relu}.f16x2.{e4m3x2,e5m2x2,e2m3x2,e3m2x2,e2m1x2}`: exact.

@@ -15,7 +15,7 @@
 //! | [`approx`] | the `.approx` and `.full` forms of both |
 //! | [`compare`] | Comparison and Selection Instructions |
 //! | [`int`], [`bits`] | Integer Arithmetic, Extended-Precision, Logic and Shift Instructions |
-//! | [`cvt`], [`narrow`], [`minifloat`], [`stochastic`] | `cvt`, `cvt.pack` |
+//! | [`cvt`], [`narrow`], [`minifloat`], [`fixed`], [`stochastic`] | `cvt`, `cvt.pack` |
 //! | [`video`] | Scalar and SIMD Video Instructions |
 //! | [`matrix`] | Warp-level Matrix Instructions |
 //!
@@ -26,6 +26,7 @@ pub mod bits;
 pub mod compare;
 pub mod cvt;
 pub mod exact;
+pub mod fixed;
 pub mod fp32;
 pub mod fp32x2;
 pub mod fp64;

@@ -13,7 +13,7 @@ use cuda_emulator::check::{Checker, Checks, Finding, FindingKind};
 use cuda_emulator::engine::{Launch, LoadFailureKind, Program, run};
 use cuda_emulator::memory::Memory;
 use numeric_support::{F32, Random};
-use rows::{Operands, Row, of_families, of_older_devices, of_sm_100a, plain};
+use rows::{Operands, Row, of_families, of_older_devices, of_ptx_9_1, of_sm_100a, plain};
 
 const REGISTERS: &str =
     ".reg .pred %p<4>; .reg .b8 %c<4>; .reg .b16 %h<4>; .reg .b32 %r<8>; .reg .f32 %f<6>; .reg .b64 %x<10>;";
@@ -76,8 +76,13 @@ fn operands(random: &mut Random) -> Operands {
 
 /// Compares every row on a device, in a full block and in one of few threads.
 fn runs(architecture: Architecture, target: &str, rows: &[Row]) {
+    runs_version("9.0", architecture, target, rows);
+}
+
+fn runs_version(version: &str, architecture: Architecture, target: &str, rows: &[Row]) {
     const THREADS: usize = 256;
-    let (memory, program) = load(&module(target, rows), device(architecture)).unwrap();
+    let (memory, program) =
+        load(&module(target, rows).replacen("9.0", version, 1), device(architecture)).unwrap();
     let mut random = Random::new(7);
     let given: Vec<Operands> = (0..THREADS).map(|_| operands(&mut random)).collect();
     let bytes: Vec<u8> = given.iter().flatten().flat_map(|word| word.to_le_bytes()).collect();
@@ -115,6 +120,24 @@ fn every_form_has_the_bits_of_its_function() {
     runs(Architecture::Sm100, "sm_100a", &of_sm_100a());
 }
 
+#[test]
+fn forms_of_ptx_9_1_have_the_bits_of_their_functions() {
+    use Architecture::{Sm100, Sm120};
+    let (families, single) = of_ptx_9_1();
+    for (architecture, target) in [(Sm100, "sm_100f"), (Sm100, "sm_100a"), (Sm120, "sm_120f")] {
+        runs_version("9.1", architecture, target, &families);
+    }
+    for (architecture, target) in [(Sm100, "sm_100a"), (Sm120, "sm_120a")] {
+        runs_version("9.1", architecture, target, &single);
+    }
+    for row in of_ptx_9_1().1 {
+        assert!(
+            refusal(Sm100, "sm_100f", "9.1", row)
+                .contains("needs .target sm_100a, sm_103a, sm_110a, sm_120a or sm_121a")
+        );
+    }
+}
+
 /// Forms of e4m3 and e5m2 that older devices have, too, whose functions are the same.
 #[test]
 fn floats_of_eight_bits_run_on_older_devices() {
@@ -123,7 +146,7 @@ fn floats_of_eight_bits_run_on_older_devices() {
 }
 
 fn refusal(architecture: Architecture, target: &str, version: &str, row: Row) -> String {
-    let text = module(target, &[row]).replace("9.0", version);
+    let text = module(target, &[row]).replacen("9.0", version, 1);
     let memory = Arc::new(device(architecture));
     let failure = Program::load(&text, &memory).map(drop).expect_err(target);
     assert_eq!(failure.kind, LoadFailureKind::Invalid, "{failure}");

@@ -2,7 +2,7 @@
 
 use cuda_emulator::numeric::half::{Bf16, F16};
 use cuda_emulator::numeric::minifloat::{self, E2m1, E2m3, E3m2, E4m3, E5m2};
-use cuda_emulator::numeric::{fp32, fp32x2, mixed, narrow, stochastic};
+use cuda_emulator::numeric::{fixed, fp32, fp32x2, mixed, narrow, stochastic};
 
 /// Operands of a thread: `%r1` to `%r5`, of which the other registers are parts.
 pub(crate) type Operands = [u32; 5];
@@ -178,6 +178,54 @@ pub(crate) fn of_families() -> Vec<Row> {
         minifloat::bf16x2_from_scales(a as u16).into()
     });
     rows.0
+}
+
+/// What came with PTX 9.1: conversions that the families have, and others that only targets with `a` have.
+pub(crate) fn of_ptx_9_1() -> (Vec<Row>, Vec<Row>) {
+    let (mut families, mut single) = (Rows::default(), Rows::default());
+    with!(".relu", RELU, relu => {
+        macro_rules! pairs {
+            ($($format:ident, $name:literal, $register:literal;)*) => {$(
+                families.add(format!("cvt.rn.satfinite{relu}.{}x2.bf16x2 {}0, %r1;", $name, $register), |[a, ..]| {
+                    minifloat::pair_from_bf16x2::<$format, RELU>(a).into()
+                });
+            )*};
+        }
+        pairs! {
+            E4m3, "e4m3", "%h";
+            E5m2, "e5m2", "%h";
+            E2m1, "e2m1", "%c";
+            E2m3, "e2m3", "%h";
+            E3m2, "e3m2", "%h";
+        }
+        families.add(format!("cvt.rn.satfinite{relu}.e2m3x2.f16x2 %h0, %r1;"), |[a, ..]| {
+            minifloat::pair_from_f16x2::<E2m3, RELU>(a).into()
+        });
+        families.add(format!("cvt.rn.satfinite{relu}.e3m2x2.f16x2 %h0, %r1;"), |[a, ..]| {
+            minifloat::pair_from_f16x2::<E3m2, RELU>(a).into()
+        });
+        single.add(format!("cvt.rn.satfinite{relu}.s2f6x2.f32 %h0, %f1, %f2;"), |[a, b, ..]| {
+            fixed::pair_from_f32::<RELU>(a, b, 0x7f7f).into()
+        });
+        single.add(format!("cvt.rn.satfinite{relu}.scaled::n2::ue8m0.s2f6x2.f32 %h0, %f3, %f4, %h1;"), |[a, _, c, d, _]| {
+            fixed::pair_from_f32::<RELU>(c, d, a as u16).into()
+        });
+        single.add(format!("cvt.rn.satfinite{relu}.s2f6x2.bf16x2 %h0, %r1;"), |[a, ..]| {
+            fixed::pair_from_bf16x2::<RELU>(a, 0x7f7f).into()
+        });
+        single.add(format!("cvt.rn.satfinite{relu}.scaled::n2::ue8m0.s2f6x2.bf16x2 %h0, %r3, %h1;"), |[a, _, c, ..]| {
+            fixed::pair_from_bf16x2::<RELU>(c, a as u16).into()
+        });
+        with!(".satfinite", SAT, satfinite => {
+            single.add(format!("cvt.rn{satfinite}{relu}.bf16x2.s2f6x2 %r0, %h1;"), |[a, ..]| {
+                fixed::bf16x2_from_pair::<RELU, SAT>(a as u16, 0x7f7f).into()
+            });
+            single.add(format!("cvt.rn{satfinite}{relu}.scaled::n2::ue8m0.bf16x2.s2f6x2 %r0, %h1, %h2;"), |[a, b, ..]| {
+                fixed::bf16x2_from_pair::<RELU, SAT>(a as u16, b as u16).into()
+            });
+        });
+    });
+    (families.0, single.0)
 }
 
 /// What `sm_100a` has and `sm_120a` has not.

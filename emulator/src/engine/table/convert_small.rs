@@ -1,20 +1,26 @@
-//! `cvt` to and from floats of 4, 6 and 8 bits and powers of two of 8 bits, and stochastic rounding.
+//! `cvt` to and from floats of 4, 6 and 8 bits, powers of two and fixed-point numbers of 8 bits, and stochastic rounding.
 
-use cuda_ptx::Operand as Text;
+use cuda_ptx::{Operand as Text, Type};
 
 use super::super::decode::builder::Builder;
 use super::super::decode::draft::Refusal;
 use super::super::exec::alu::{Lane, lane1, lane2, lane3, lane5};
 use super::{Form, Row, build, flag, lane, pick};
 use crate::numeric::half::{Bf16, F16};
-use crate::numeric::{minifloat, stochastic};
+use crate::numeric::{fixed, minifloat, stochastic};
+
+/// The modifier of instructions whose last operand has scales.
+const SCALED: &str = "scaled::n2::ue8m0";
 
 pub(super) const ROWS: &[Row] = &[
     pick("cvt.rn.satfinite[.relu].{e4m3x2|e5m2x2|e2m3x2|e3m2x2|e2m1x2}.f32", |f| {
         Some(flag!(f, "relu", RELU => with_format!(f, F => lane2(minifloat::pair_from_f32::<F, RELU>))))
     }),
-    pick("cvt.rn.satfinite[.relu].{e4m3x2|e5m2x2|e2m1x2}.f16x2", |f| {
+    pick("cvt.rn.satfinite[.relu].{e4m3x2|e5m2x2|e2m3x2|e3m2x2|e2m1x2}.f16x2", |f| {
         Some(flag!(f, "relu", RELU => with_format!(f, F => lane1(minifloat::pair_from_f16x2::<F, RELU>))))
+    }),
+    pick("cvt.rn.satfinite[.relu].{e4m3x2|e5m2x2|e2m3x2|e3m2x2|e2m1x2}.bf16x2", |f| {
+        Some(flag!(f, "relu", RELU => with_format!(f, F => lane1(minifloat::pair_from_bf16x2::<F, RELU>))))
     }),
     pick("cvt.rn[.relu].f16x2.{e4m3x2|e5m2x2|e2m3x2|e3m2x2|e2m1x2}", |f| {
         Some(flag!(f, "relu", RELU => with_format!(f, F => lane1(minifloat::f16x2_from_pair::<F, RELU>))))
@@ -28,6 +34,21 @@ pub(super) const ROWS: &[Row] = &[
         )
     }),
     lane("cvt.rn.bf16x2.ue8m0x2", lane1(minifloat::bf16x2_from_scales)),
+    pick("cvt.rn.satfinite[.relu][.scaled::n2::ue8m0].s2f6x2.f32", |f| {
+        Some(flag!(f, "relu", RELU => match f.has(SCALED) {
+            true => lane3(fixed::pair_from_f32::<RELU>),
+            false => lane2(|a: u32, b: u32| fixed::pair_from_f32::<RELU>(a, b, fixed::NO_SCALE)),
+        }))
+    }),
+    pick("cvt.rn[.satfinite][.relu][.scaled::n2::ue8m0].{s2f6x2|bf16x2}.{s2f6x2|bf16x2}", |f| {
+        let to_fixed = f.types().next() == Some(Type::S2f6x2);
+        Some(flag!(f, "relu", RELU => flag!(f, "satfinite", SAT => match (to_fixed, f.has(SCALED)) {
+            (true, true) => lane2(fixed::pair_from_bf16x2::<RELU>),
+            (true, false) => lane1(|a: u32| fixed::pair_from_bf16x2::<RELU>(a, fixed::NO_SCALE)),
+            (false, true) => lane2(fixed::bf16x2_from_pair::<RELU, SAT>),
+            (false, false) => lane1(|a: u16| fixed::bf16x2_from_pair::<RELU, SAT>(a, fixed::NO_SCALE)),
+        })))
+    }),
     pick("cvt.rs[.relu][.satfinite].{f16x2|bf16x2}.f32", |f| {
         Some(flag!(f, "relu", RELU => flag!(f, "satfinite", SAT => match f.has("bf16x2") {
             true => lane3(stochastic::half_x2::<Bf16, RELU, SAT>),

@@ -279,16 +279,16 @@ const FORMS: &[(&str, &str)] = &[
     // ptxas does not look at the type of `.bf16x2`.
     ("cvt.{rz|rp}[.satfinite].ue8m0x2.bf16x2", "d s:b32"),
     ("cvt.rn.bf16x2.ue8m0x2", "d:b32 s2"),
-    // Of PTX 9.1.
-    (
-        "cvt.rn.satfinite[.relu].{e2m3x2|e3m2x2}.f16x2 cvt.rn.satfinite[.relu].{e4m3x2|e5m2x2|e2m3x2|e3m2x2|e2m1x2}.bf16x2",
-        "d s:b32",
-    ),
-    ("cvt.rn.satfinite[.relu][.scaled::n2::ue8m0].s2f6x2.f32", "d s2 s2 s:b16?"),
-    (
-        "cvt.rn.satfinite[.relu][.scaled::n2::ue8m0].s2f6x2.bf16x2 cvt.rn[.satfinite][.relu][.scaled::n2::ue8m0].bf16x2.s2f6x2",
-        "* * s:b16?",
-    ),
+    // Of PTX 9.1, as ptxas 13.1 takes them.
+    ("cvt.rn.satfinite[.relu].{e2m3x2|e3m2x2}.f16x2", "d s2"),
+    ("cvt.rn.satfinite[.relu].{e4m3x2|e5m2x2|e2m3x2|e3m2x2}.bf16x2", "d s:tf32"),
+    ("cvt.rn.satfinite[.relu].e2m1x2.bf16x2", "d s:b32"),
+    ("cvt.rn.satfinite[.relu].s2f6x2.f32", "d:b16 s2 s2"),
+    ("cvt.rn.satfinite[.relu].scaled::n2::ue8m0.s2f6x2.f32", "d:b16 s2 s2 s:s2f6x2"),
+    ("cvt.rn.satfinite[.relu].s2f6x2.bf16x2", "d:b16 s:tf32"),
+    ("cvt.rn.satfinite[.relu].scaled::n2::ue8m0.s2f6x2.bf16x2", "d:b16 s:tf32 s:s2f6x2"),
+    ("cvt.rn[.satfinite][.relu].bf16x2.s2f6x2", "d:tf32 s2"),
+    ("cvt.rn[.satfinite][.relu].scaled::n2::ue8m0.bf16x2.s2f6x2", "d:tf32 s2 s2"),
     ("cvt.pack.sat.{u16|s16|u8|s8|u4|s4|u2|s2}.s32[.b32]", "* * * *?"),
     ("cvta.to.{global|const|shared|shared::cta|shared::cluster|local|param|param::entry}.{u32|u64}", "d s"),
     ("cvta.{global|const|shared|shared::cta|shared::cluster|local|param|param::entry}.{u32|u64}", "d *"),

@@ -125,8 +125,9 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         "9.1",
         "sm_100f|sm_110f|sm_120f",
-        "cvt.{e4m3x2|e5m2x2|e2m3x2|e3m2x2|e2m1x2}.bf16x2 cvt.{e2m3x2|e3m2x2}.f16x2 cvt.s2f6x2",
+        "cvt.{e4m3x2|e5m2x2|e2m3x2|e3m2x2|e2m1x2}.bf16x2 cvt.{e2m3x2|e3m2x2}.f16x2",
     ),
+    ("9.1", "sm_100a|sm_103a|sm_110a|sm_120a|sm_121a", "cvt.s2f6x2"),
 ];
 
 /// Special registers, without the part after a dot.

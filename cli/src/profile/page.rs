@@ -30,13 +30,13 @@ pub(super) fn draw(answer: &Answer) -> String {
     }
     page += "</dl>\n";
     page += &answer.place.map_or_else(String::new, pictures::roofline);
-    page += "<p class=\"faint\">The darker a line, the more of all warp instructions it is. Active threads are drawn as a bar, a full one \
+    page += "<p class=\"faint\">The stronger the colour of a line, the more of all warp instructions it is. Active threads are drawn as a bar, a full one \
              is 32. Sectors of 32 bytes per access to global memory, and passes over the banks per access to shared memory, stand before \
              the number that would do.</p>\n";
     page += &table(answer);
     let blocks = answer.profile.blocks / answer.profile.launches.max(1);
     if !answer.profile.allocations.is_empty() {
-        page += "<h2>Accesses to memory</h2>\n<p class=\"faint\">A row of a map is a block, or a 64th of all blocks; the darker a cell, \
+        page += "<h2>Accesses to memory</h2>\n<p class=\"faint\">A row of a map is a block, or a 64th of all blocks; the stronger the colour of a cell, \
                  the more sectors.</p>\n";
     }
     for allocation in &answer.profile.allocations {

@@ -51,7 +51,7 @@ impl Takes {
 
 /// A vector: how many registers, and of what kind.
 #[derive(Clone, Copy)]
-struct Wanted {
+struct VectorOperand {
     count: usize,
     takes: Takes,
 }
@@ -116,7 +116,7 @@ fn types(name: &str) -> Vec<(&'static str, usize)> {
 }
 
 /// The vectors of D, A, B and C; none where the name does not tell.
-fn sides(name: &str, of_wmma: bool) -> Vec<Wanted> {
+fn sides(name: &str, of_wmma: bool) -> Vec<VectorOperand> {
     let Some(Shape { m, n, k }) = Shape::of(name) else { return Vec::new() };
     let (d, a, b, c) = match types(name).as_slice() {
         [d, a, b, c] => (*d, *a, *b, *c),
@@ -126,18 +126,19 @@ fn sides(name: &str, of_wmma: bool) -> Vec<Wanted> {
     };
     let vector = |(ty, bits): (&'static str, usize), elements: usize| {
         let count = elements * bits / (32 * bits.clamp(32, 64));
-        Wanted { count, takes: takes(ty, of_wmma) }
+        VectorOperand { count, takes: takes(ty, of_wmma) }
     };
     let quads = !of_wmma && (m, n, k) == (8, 8, 4) && a.0 == "f16";
     if quads {
-        let sum = |(ty, bits): (&'static str, usize)| Wanted { count: bits / 4, takes: takes(ty, false) };
-        let factor = Wanted { count: 2, takes: takes(a.0, false) };
+        let sum =
+            |(ty, bits): (&'static str, usize)| VectorOperand { count: bits / 4, takes: takes(ty, false) };
+        let factor = VectorOperand { count: 2, takes: takes(a.0, false) };
         return vec![sum(d), factor, factor, sum(c)];
     }
     let halves = of_wmma && a.0 == "f16";
     let kept = if name.starts_with("mma.sp") { 2 } else { 1 };
     let factor = |ty, elements| match halves {
-        true => Wanted { count: 8, takes: takes("f16", true) },
+        true => VectorOperand { count: 8, takes: takes("f16", true) },
         false => vector(ty, elements),
     };
     vec![vector(d, m * n), factor(a, m * k / kept), factor(b, k * n), vector(c, m * n)]
@@ -156,7 +157,7 @@ fn takes(ty: &str, of_wmma: bool) -> Takes {
     }
 }
 
-fn all(names: &Names<'_>, operands: &[Operand<'_>], wanted: &[Wanted]) -> Result<(), String> {
+fn all(names: &Names<'_>, operands: &[Operand<'_>], wanted: &[VectorOperand]) -> Result<(), String> {
     let mut pairs = operands.iter().zip(wanted).enumerate();
     pairs.try_for_each(|(at, (operand, wanted))| vector(names, at, operand, *wanted))
 }
@@ -221,7 +222,7 @@ fn move_matrix(
     let halves = *ty == "f16" && matches!(side, Some("a" | "b"));
     let count = if halves { 8 } else { elements * bits / (32 * bits.clamp(&32, &64)) };
     match operands.get(at) {
-        Some(operand) => vector(names, at, operand, Wanted { count, takes: takes(ty, true) }),
+        Some(operand) => vector(names, at, operand, VectorOperand { count, takes: takes(ty, true) }),
         None => Ok(()),
     }
 }
@@ -245,8 +246,8 @@ fn group(name: &str, operands: &[Operand<'_>], names: &Names<'_>) -> Result<(), 
     for (at, operand) in operands.iter().enumerate() {
         let wrong = |message: String| format!("operand {}: {message}", at + 1);
         match at {
-            0 => vector(names, at, operand, Wanted { count: n * bits / 64, takes: of_group(d) })?,
-            1 if in_registers => vector(names, at, operand, Wanted { count: 4, takes: of_group(a) })?,
+            0 => vector(names, at, operand, VectorOperand { count: n * bits / 64, takes: of_group(d) })?,
+            1 if in_registers => vector(names, at, operand, VectorOperand { count: 4, takes: of_group(a) })?,
             1 | 2 => source(names, operand, Type::U64, false, false).map_err(wrong)?,
             3 if sparse => single(names, at, operand)?,
             4 if sparse => constant(at, operand, &[0, 1])?,
@@ -272,7 +273,7 @@ fn rows(
     match (operands.get(at), matrices) {
         (Some(operand), Some(matrices)) => {
             let count = registers * matrices;
-            vector(names, at, operand, Wanted { count, takes: Takes::Bytes(4) })
+            vector(names, at, operand, VectorOperand { count, takes: Takes::Bytes(4) })
         }
         _ => Ok(()),
     }
@@ -303,7 +304,7 @@ fn constant(at: usize, operand: &Operand<'_>, possible: &[i64]) -> Result<(), St
 }
 
 /// A vector of registers: as many as are wanted, of types that go together.
-fn vector(names: &Names<'_>, at: usize, operand: &Operand<'_>, wanted: Wanted) -> Result<(), String> {
+fn vector(names: &Names<'_>, at: usize, operand: &Operand<'_>, wanted: VectorOperand) -> Result<(), String> {
     let (at, count) = (at + 1, wanted.count);
     let expected = || format!("operand {at}: a vector of {} is expected", counted(count, "register"));
     let list = match operand {

@@ -7,14 +7,19 @@ const INVALID_PTX: CUresult = CUresult::CUDA_ERROR_INVALID_PTX;
 
 #[test]
 fn targets_run_where_ptxas_says() {
-    use Architecture::{Sm75, Sm80, Sm86, Sm90, Sm100, Sm120};
+    use Architecture::{Sm75, Sm80, Sm86, Sm89, Sm90, Sm100, Sm120};
     // The words of ptxas 13.0, which was asked for each of these.
     let newer = "SM version specified by .target is higher than default SM version assumed";
     let later = |target| format!("Program with .target '{target}' cannot be compiled to future architecture");
     let family = |target| {
         format!("Program with .target '{target}' cannot be compiled to different SM-family architecture")
     };
+    let older = |version, target| format!("PTX .version {version} does not support .target {target}");
     let refused: &[(Architecture, &str, &str, String)] = &[
+        (Sm90, "7.8", "sm_90a", older("7.8", "sm_90a")),
+        (Sm100, "8.6", "sm_100f", older("8.6", "sm_100f")),
+        (Sm120, "8.7", "sm_120f", older("8.7", "sm_120f")),
+        (Sm90, "7.2", "sm_88", older("7.2", "sm_88")),
         (Sm80, "8.0", "sm_90", newer.into()),
         (Sm86, "7.8", "sm_89", newer.into()),
         (Sm75, "7.0", "sm_80", newer.into()),
@@ -38,6 +43,7 @@ fn targets_run_where_ptxas_says() {
         (Sm75, "7.0", "sm_75"),
         (Sm80, "8.0", "sm_75"),
         (Sm86, "7.0", "sm_80"),
+        (Sm89, "7.3", "sm_88"),
         (Sm90, "8.0", "sm_90a"),
         (Sm100, "8.0", "sm_90"),
         (Sm100, "8.6", "sm_100a"),
@@ -67,6 +73,8 @@ fn the_target_option_is_one_that_the_device_has() {
     };
     assert_eq!((load(80), load(75)), (SUCCESS, SUCCESS));
     assert_eq!(load(86), CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU);
+    // With bits that mean no letter, and a letter that it never had.
+    assert_eq!([0x3_0000 + 80, 0x1_0000 + 80].map(load), [CUresult::CUDA_ERROR_INVALID_IMAGE; 2]);
 }
 
 /// A fatbin with PTX for these architectures; the letter is that of the target.

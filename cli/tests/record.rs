@@ -566,6 +566,9 @@ fn files_that_are_no_recordings_are_refused() {
     );
     let run = altered(&|recording| recording.image = b"nothing".to_vec());
     assert!(run.code == 4 && run.says("the image cannot be loaded"), "{}", run.err);
+    let newer = b".version 8.7\n.target sm_120\n.address_size 64\n.visible .entry saxpy() { ret; }\n";
+    let run = altered(&|recording| recording.image = newer.to_vec());
+    assert!(run.code == 4 && run.says("CUDA_LAUNCH_EMULATOR_ARCH chooses another device"), "{}", run.err);
     let run = altered(&|recording| recording.regions[0].bytes = 1 << 60);
     assert!(run.code == 4 && run.says("cuMemAlloc returned CUDA_ERROR_OUT_OF_MEMORY"), "{}", run.err);
     let run = altered(&|recording| recording.grid = [u32::MAX; 3]);

@@ -227,7 +227,8 @@ impl Device {
         if code != CUresult::SUCCESS {
             let next = match self.is_emulator {
                 true => {
-                    "the emulator runs PTX: `cuda-launch inspect` shows what an image has; CuPy compiles to it with CUPY_COMPILE_WITH_PTX=1"
+                    "the emulator runs PTX that its device runs, by default sm_90: `cuda-launch inspect` shows what an image has, \
+                     CUDA_LAUNCH_EMULATOR_ARCH chooses another device; CuPy compiles to PTX with CUPY_COMPILE_WITH_PTX=1"
                 }
                 false => "the image is for another device",
             };

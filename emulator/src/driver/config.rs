@@ -149,7 +149,8 @@ type Variable = (&'static str, &'static str);
 /// Those that must not be ignored.
 const ARCH: Variable = (
     "CUDA_LAUNCH_EMULATOR_ARCH",
-    "one of sm_75, sm_80, sm_86, sm_89, sm_90, sm_100, sm_120, or a list of them, of each device its own",
+    "one of sm_75, sm_80, sm_86, sm_89, sm_90, sm_100, sm_120, or a list of them, of each device its own: at most 8, and as many as \
+     CUDA_LAUNCH_EMULATOR_DEVICES if that is set",
 );
 const PTX: Variable = ("CUDA_LAUNCH_EMULATOR_PTX", "a version of PTX, such as 9.4");
 const CHECK: Variable = ("CUDA_LAUNCH_EMULATOR_CHECK", "a list of init, race, barrier, leak, all, none");

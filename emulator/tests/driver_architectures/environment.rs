@@ -70,6 +70,7 @@ fn a_wrong_architecture_is_reported_and_the_driver_does_not_start() {
         let told =
             format!("{ARCH}={} is invalid and cuInit fails; valid: one of sm_75, sm_80", variables[0].1);
         assert!(said.contains(&told) && said.contains("[init CUDA_ERROR_INVALID_VALUE (1)]"), "{said}");
+        assert!(said.contains("as many as CUDA_LAUNCH_EMULATOR_DEVICES if that is set"), "{said}");
     }
 }
 

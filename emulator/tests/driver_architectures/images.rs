@@ -7,14 +7,19 @@ const INVALID_PTX: CUresult = CUresult::CUDA_ERROR_INVALID_PTX;
 
 #[test]
 fn targets_run_where_ptxas_says() {
-    use Architecture::{Sm75, Sm80, Sm86, Sm90, Sm100, Sm120};
+    use Architecture::{Sm75, Sm80, Sm86, Sm89, Sm90, Sm100, Sm120};
     // The words of ptxas 13.0, which was asked for each of these.
     let newer = "SM version specified by .target is higher than default SM version assumed";
     let later = |target| format!("Program with .target '{target}' cannot be compiled to future architecture");
     let family = |target| {
         format!("Program with .target '{target}' cannot be compiled to different SM-family architecture")
     };
+    let older = |version, target| format!("PTX .version {version} does not support .target {target}");
     let refused: &[(Architecture, &str, &str, String)] = &[
+        (Sm90, "7.8", "sm_90a", older("7.8", "sm_90a")),
+        (Sm100, "8.6", "sm_100f", older("8.6", "sm_100f")),
+        (Sm120, "8.7", "sm_120f", older("8.7", "sm_120f")),
+        (Sm90, "7.2", "sm_88", older("7.2", "sm_88")),
         (Sm80, "8.0", "sm_90", newer.into()),
         (Sm86, "7.8", "sm_89", newer.into()),
         (Sm75, "7.0", "sm_80", newer.into()),
@@ -38,6 +43,7 @@ fn targets_run_where_ptxas_says() {
         (Sm75, "7.0", "sm_75"),
         (Sm80, "8.0", "sm_75"),
         (Sm86, "7.0", "sm_80"),
+        (Sm89, "7.3", "sm_88"),
         (Sm90, "8.0", "sm_90a"),
         (Sm100, "8.0", "sm_90"),
         (Sm100, "8.6", "sm_100a"),
@@ -67,6 +73,8 @@ fn the_target_option_is_one_that_the_device_has() {
     };
     assert_eq!((load(80), load(75)), (SUCCESS, SUCCESS));
     assert_eq!(load(86), CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU);
+    // With bits that mean no letter, and a letter that it never had.
+    assert_eq!([0x3_0000 + 80, 0x1_0000 + 80].map(load), [CUresult::CUDA_ERROR_INVALID_IMAGE; 2]);
 }
 
 /// A fatbin with PTX for these architectures; the letter is that of the target.
@@ -194,6 +202,68 @@ fn the_attributes_of_a_kernel_are_those_of_the_device() {
         ok(unsafe { cuda.cuKernelGetFunction(&mut function, kernel) });
         ok(unsafe { cuda.cuFuncGetAttribute(&mut value, dynamic, function) });
         assert_eq!(value, most);
+    }
+}
+
+/// A library for one image, and its kernel of that name.
+fn library_with(
+    cuda: &Driver,
+    image: *const std::ffi::c_void,
+    name: &std::ffi::CStr,
+) -> (CUlibrary, CUkernel) {
+    let (mut library, mut kernel) = (null_mut(), null_mut());
+    let (none, nothing) = (null_mut(), null_mut());
+    unsafe {
+        ok(cuda.cuLibraryLoadData(&mut library, image, none, nothing, 0, null_mut(), null_mut(), 0));
+        ok(cuda.cuLibraryGetKernel(&mut kernel, library, name.as_ptr()));
+    }
+    (library, kernel)
+}
+
+#[test]
+fn a_library_has_the_kernels_of_all_devices() {
+    let (_instance, cuda) = instance(&[Architecture::Sm80, Architecture::Sm120]);
+    let bytes = several();
+    let (library, kernel) = library_with(&cuda, bytes.as_ptr().cast(), c"sm_120");
+    let (mut count, mut kernels) = (0, [null_mut(); 3]);
+    ok(unsafe { cuda.cuLibraryGetKernelCount(&mut count, library) });
+    ok(unsafe { cuda.cuLibraryEnumerateKernels(kernels.as_mut_ptr(), 3, library) });
+    assert_eq!((count, kernels[1], kernels[2]), (2, kernel, null_mut()));
+    let missing = unsafe { cuda.cuLibraryGetKernel(&mut null_mut(), library, c"sm_90".as_ptr()) };
+    assert_eq!(missing, CUresult::CUDA_ERROR_NOT_FOUND);
+    for (device, expected) in [(0, CUresult::CUDA_ERROR_NOT_FOUND), (1, SUCCESS)] {
+        enter(&cuda, device);
+        assert_eq!(launch(&cuda, kernel.cast(), null_mut(), &mut []), expected);
+        ok(unsafe { cuda.cuCtxSynchronize() });
+    }
+}
+
+#[test]
+fn what_is_set_of_a_kernel_holds_for_one_device() {
+    let (_instance, cuda) = instance(&[Architecture::Sm86, Architecture::Sm86]);
+    let text = std::ffi::CString::new(ptx("7.0", "sm_75")).unwrap();
+    let (_, kernel) = library_with(&cuda, text.as_ptr().cast(), c"room");
+    let dynamic = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+    ok(unsafe { cuda.cuKernelSetAttribute(dynamic, 80 << 10, kernel, 1) });
+    let of = |device| {
+        let mut value = 0;
+        ok(unsafe { cuda.cuKernelGetAttribute(&mut value, dynamic, kernel, device) });
+        value
+    };
+    assert_eq!([0, 1].map(of), [48 << 10, 80 << 10]);
+}
+
+#[test]
+fn the_parameters_of_a_kernel_are_those_on_the_current_device() {
+    let (_instance, cuda) = instance(&[Architecture::Sm75, Architecture::Sm90]);
+    let text = c".version 7.0\n.target sm_75\n.address_size 64\n\
+                 .visible .entry k(.param .u32 a, .param .align 32 .b8 b[32]) { ret; }\n";
+    let (_, kernel) = library_with(&cuda, text.as_ptr().cast(), c"k");
+    for (device, expected) in [(0, 32), (1, 16)] {
+        enter(&cuda, device);
+        let (mut offset, mut size) = (9, 9);
+        ok(unsafe { cuda.cuKernelGetParamInfo(kernel, 1, &mut offset, &mut size) });
+        assert_eq!(offset, expected);
     }
 }
 

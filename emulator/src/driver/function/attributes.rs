@@ -81,7 +81,12 @@ impl Function {
 
 /// `cuFuncGetAttribute`
 pub(in crate::driver) fn get(function: &Function, attribute: A) -> Outcome<c_int> {
-    let (kernel, settings) = (&function.kernel, function.settings());
+    get_of(function, &function.settings(), attribute)
+}
+
+/// The attribute of a function that has these settings.
+pub(in crate::driver) fn get_of(function: &Function, settings: &Settings, attribute: A) -> Outcome<c_int> {
+    let kernel = &function.kernel;
     let [width, height, depth] = settings.cluster;
     let number = |value: u32| c_int::try_from(value).unwrap_or(c_int::MAX);
     Ok(match attribute {
@@ -109,7 +114,16 @@ pub(in crate::driver) fn get(function: &Function, attribute: A) -> Outcome<c_int
 
 /// `cuFuncSetAttribute`
 pub(in crate::driver) fn set(function: &Function, attribute: A, value: c_int) -> Outcome {
-    let mut settings = lock(&function.settings);
+    set_of(function, &mut lock(&function.settings), attribute, value)
+}
+
+/// Sets the attribute of a function that has these settings.
+pub(in crate::driver) fn set_of(
+    function: &Function,
+    settings: &mut Settings,
+    attribute: A,
+    value: c_int,
+) -> Outcome {
     let fixed = function.shape.cluster;
     let mut dimension = |axis: usize| {
         let slot = settings.cluster.get_mut(axis).ok_or(INVALID_VALUE)?;

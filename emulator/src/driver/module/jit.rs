@@ -133,12 +133,14 @@ impl<'call> Options<'call> {
         let (number, suffix) = match target >> 16 {
             0 => (target, None),
             1 => (target & 0xffff, Some('a')),
-            _ => (target & 0xffff, Some('f')),
+            2 => (target & 0xffff, Some('f')),
+            _ => return Err(CUresult::CUDA_ERROR_INVALID_IMAGE.into()),
         };
-        if !shape::is_architecture(number) {
+        let wanted = Arch { sm: number, suffix };
+        if !shape::is_target(wanted) {
             return Err(CUresult::CUDA_ERROR_INVALID_IMAGE.into());
         }
-        if !device.runs(Arch { sm: number, suffix }) {
+        if !device.runs(wanted) {
             return Err(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU.into());
         }
         match shape::target_of(text) {

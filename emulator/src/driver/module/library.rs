@@ -15,7 +15,8 @@ use crate::architecture::Architecture;
 use crate::driver::context::{Context, checked_cache};
 use crate::driver::device::checked;
 use crate::driver::entry::{INVALID_HANDLE, INVALID_VALUE, In, NOT_SUPPORTED, Out, Outcome, Text, entries};
-use crate::driver::function::{Function, attributes};
+use crate::driver::function::Function;
+use crate::driver::function::attributes::{self, Settings};
 use crate::driver::handles::{Handles, to_c};
 use crate::driver::slot::{PerSlot, per_slot};
 use crate::driver::state::{Call, lock};
@@ -103,8 +104,24 @@ impl Library {
         Ok(module)
     }
 
+    /// For each architecture that it loads for, at least one.
+    fn samples(&self) -> Outcome<impl Iterator<Item = &Arc<Module>>> {
+        self.sample()?;
+        Ok(self.images.iter().filter_map(|image| image.sample(&self.symbols).ok()))
+    }
+
+    /// The names of the kernels that it has for any architecture.
+    fn names(&self) -> Outcome<Vec<String>> {
+        let mut names: Vec<String> = Vec::new();
+        for module in self.samples()? {
+            let more = module.kernels()?.into_iter();
+            names.extend(more.filter(|name| !names.contains(name)).collect::<Vec<_>>());
+        }
+        Ok(names)
+    }
+
     fn kernel(self: &Arc<Self>, name: &str) -> Outcome<Arc<Kernel>> {
-        if !self.sample()?.kernels()?.iter().any(|kernel| kernel == name) {
+        if !self.samples()?.any(|module| module.has_kernel(name)) {
             return Err(CUresult::CUDA_ERROR_NOT_FOUND);
         }
         let mut loaded = lock(&self.state);
@@ -139,15 +156,21 @@ impl Kernel {
         Ok(function)
     }
 
-    /// A function to ask for parameters without a context.
-    fn sample(&self) -> Outcome<Arc<Function>> {
-        self.library.sample()?.function(self.name()?)
-    }
-
-    /// A function to ask for attributes on a device without a context.
+    /// A function to ask about a device without a context. Nothing is set of it: all devices of an architecture have the same.
     fn sample_on(&self, call: &Call, device: CUdevice) -> Outcome<Arc<Function>> {
         let image = self.library.image_for(call.state()?.architecture_of(device)?)?;
         image.sample(&self.library.symbols)?.function(self.name()?)
+    }
+
+    /// What was set for a device, of the function to ask about it.
+    fn settings_on(&self, device: CUdevice, function: &Function) -> Outcome<Settings> {
+        let mut settings = function.settings();
+        for (on, attribute, value) in lock(&self.set).iter() {
+            if *on == device {
+                attributes::set_of(function, &mut settings, *attribute, *value)?;
+            }
+        }
+        Ok(settings)
     }
 }
 
@@ -299,7 +322,7 @@ fn get_kernel(_: &Call, kernel: Out<CUkernel>, handle: CUlibrary, name: Text) ->
 
 /// An image that does not load has no kernels.
 fn names(library: &Library) -> Vec<String> {
-    library.sample().and_then(|module| module.kernels()).unwrap_or_default()
+    library.names().unwrap_or_default()
 }
 
 fn get_kernel_count(_: &Call, count: Out<c_uint>, handle: CUlibrary) -> Outcome {
@@ -391,7 +414,7 @@ fn get_name(_: &Call, name: Out<*const c_char>, handle: CUkernel) -> Outcome {
     Ok(())
 }
 
-/// A context must be current, though the answer is the same in all (H200).
+/// A context must be current, though the answer is the same in all of a device (H200).
 fn get_parameter(
     call: &Call,
     handle: CUkernel,
@@ -400,8 +423,8 @@ fn get_parameter(
     size: Out<usize>,
 ) -> Outcome {
     let kernel = kernel(handle).map_err(|_| INVALID_VALUE)?;
-    call.context()?;
-    attributes::parameter(&*kernel.sample()?, index, &offset, &size)
+    let device = call.context()?.device;
+    attributes::parameter(&*kernel.sample_on(call, device)?, index, &offset, &size)
 }
 
 fn get_attribute(
@@ -414,7 +437,8 @@ fn get_attribute(
     let kernel = kernel(handle)?;
     checked(device)?;
     let place = value.required()?;
-    place.set(attributes::get(&*kernel.sample_on(call, device)?, attribute)?);
+    let function = kernel.sample_on(call, device)?;
+    place.set(attributes::get_of(&function, &kernel.settings_on(device, &function)?, attribute)?);
     Ok(())
 }
 
@@ -428,7 +452,8 @@ fn set_attribute(
 ) -> Outcome {
     let kernel = kernel(handle)?;
     checked(device)?;
-    attributes::set(&*kernel.sample_on(call, device)?, attribute, value)?;
+    let function = kernel.sample_on(call, device)?;
+    attributes::set_of(&function, &mut kernel.settings_on(device, &function)?, attribute, value)?;
     lock(&kernel.set).push((device, attribute, value));
     let modules: Vec<_> = lock(&kernel.library.state).modules.values().cloned().collect();
     let on_it = |module: &&Arc<Module>| module.context.device == device && module.context.is_alive();

@@ -159,6 +159,12 @@ impl Module {
         Ok(program.kernels().map(str::to_owned).collect())
     }
 
+    fn has_kernel(&self, name: &str) -> bool {
+        self.contents()
+            .as_ref()
+            .is_some_and(|contents| contents.program.kernels().any(|kernel| kernel == name))
+    }
+
     /// Address and size of a variable.
     fn global(&self, name: &str) -> Outcome<Option<(u64, u64)>> {
         Ok(self.contents().as_ref().ok_or(INVALID_HANDLE)?.program.global(name))

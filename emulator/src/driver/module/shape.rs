@@ -65,7 +65,7 @@ const ARCHITECTURES: &[(u32, (u32, u32))] = &[
     (80, (7, 0)),
     (86, (7, 1)),
     (87, (7, 4)),
-    (88, (9, 0)),
+    (88, (7, 3)),
     (89, (7, 8)),
     (90, (7, 8)),
     (100, (8, 6)),
@@ -76,20 +76,26 @@ const ARCHITECTURES: &[(u32, (u32, u32))] = &[
     (121, (8, 8)),
 ];
 
-/// Whether there is such an architecture.
-pub(super) fn is_architecture(number: u32) -> bool {
-    ARCHITECTURES.iter().any(|(known, _)| *known == number)
+/// The version that brought a target: those with a letter came later than the first ones without (ptxas 13.0). `None` if PTX has no such
+/// target.
+fn since(arch: Arch) -> Option<(u32, u32)> {
+    let (_, since) = *ARCHITECTURES.iter().find(|(known, _)| *known == arch.sm)?;
+    match arch.suffix {
+        None => Some(since),
+        Some('a') if arch.sm >= 90 => Some(since.max((8, 0))),
+        Some('f') if arch.sm >= 100 => Some(since.max((8, 8))),
+        Some(_) => None,
+    }
+}
+
+/// Whether PTX has such a target.
+pub(super) fn is_target(arch: Arch) -> bool {
+    since(arch).is_some()
 }
 
 /// The target of a module; `None` if PTX has no such target.
 fn arch(module: &Module<'_>) -> Option<Arch> {
-    let arch = module.arch().filter(|arch| is_architecture(arch.sm))?;
-    let since = match arch.suffix {
-        None => 0,
-        Some('a') => 90,
-        Some(_) => 100,
-    };
-    (arch.sm >= since).then_some(arch)
+    module.arch().filter(|arch| is_target(*arch))
 }
 
 /// The target that a module is for.
@@ -152,9 +158,8 @@ fn check(module: &Module<'_>, text: &str, device: Architecture) -> Result<(), Re
     if !device.runs(arch) {
         return Err(not_for(device, arch));
     }
-    let since = ARCHITECTURES.iter().find(|(known, _)| *known == arch.sm).map(|(_, since)| *since);
     let (major, minor) = module.version;
-    if since > Some(module.version) {
+    if since(arch) > Some(module.version) {
         let message = format!("PTX .version {major}.{minor} does not support .target {target}");
         return Err(Refusal::at(at, "error", &message));
     }

@@ -362,7 +362,11 @@ const FORMS: &[(&str, &str)] = &[
          multimem.ld_reduce[.weak][.global].add[.acc::f32].{f16x2|bf16x2} \
          multimem.ld_reduce.{relaxed|acquire}.{cta|cluster|gpu|sys}[.global].add[.acc::f32].{f16x2|bf16x2} \
          multimem.ld_reduce[.weak][.global].{min|max}.{f16x2|bf16x2} \
-         multimem.ld_reduce.{relaxed|acquire}.{cta|cluster|gpu|sys}[.global].{min|max}.{f16x2|bf16x2}",
+         multimem.ld_reduce.{relaxed|acquire}.{cta|cluster|gpu|sys}[.global].{min|max}.{f16x2|bf16x2} \
+         multimem.ld_reduce[.weak][.global].add[.acc::f16].{e4m3x4|e5m2x4} \
+         multimem.ld_reduce.{relaxed|acquire}.{cta|cluster|gpu|sys}[.global].add[.acc::f16].{e4m3x4|e5m2x4} \
+         multimem.ld_reduce[.weak][.global].{min|max}.{e4m3x4|e5m2x4} \
+         multimem.ld_reduce.{relaxed|acquire}.{cta|cluster|gpu|sys}[.global].{min|max}.{e4m3x4|e5m2x4}",
         "d a",
     ),
     (
@@ -375,7 +379,19 @@ const FORMS: &[(&str, &str)] = &[
          multimem.ld_reduce[.weak][.global].{min|max}.{v2|v4}.{f16x2|bf16x2} \
          multimem.ld_reduce.{relaxed|acquire}.{cta|cluster|gpu|sys}[.global].{min|max}.{v2|v4}.{f16x2|bf16x2} \
          multimem.ld_reduce[.weak][.global].add.{v2|v4}.f32 \
-         multimem.ld_reduce.{relaxed|acquire}.{cta|cluster|gpu|sys}[.global].add.{v2|v4}.f32",
+         multimem.ld_reduce.{relaxed|acquire}.{cta|cluster|gpu|sys}[.global].add.{v2|v4}.f32 \
+         multimem.ld_reduce[.weak][.global].add[.acc::f16].{v4|v8}.{e4m3|e5m2} \
+         multimem.ld_reduce.{relaxed|acquire}.{cta|cluster|gpu|sys}[.global].add[.acc::f16].{v4|v8}.{e4m3|e5m2} \
+         multimem.ld_reduce[.weak][.global].{min|max}.{v4|v8}.{e4m3|e5m2} \
+         multimem.ld_reduce.{relaxed|acquire}.{cta|cluster|gpu|sys}[.global].{min|max}.{v4|v8}.{e4m3|e5m2} \
+         multimem.ld_reduce[.weak][.global].add[.acc::f16].{v2|v4|v8}.{e4m3x2|e5m2x2} \
+         multimem.ld_reduce.{relaxed|acquire}.{cta|cluster|gpu|sys}[.global].add[.acc::f16].{v2|v4|v8}.{e4m3x2|e5m2x2} \
+         multimem.ld_reduce[.weak][.global].{min|max}.{v2|v4|v8}.{e4m3x2|e5m2x2} \
+         multimem.ld_reduce.{relaxed|acquire}.{cta|cluster|gpu|sys}[.global].{min|max}.{v2|v4|v8}.{e4m3x2|e5m2x2} \
+         multimem.ld_reduce[.weak][.global].add[.acc::f16].{v2|v4}.{e4m3x4|e5m2x4} \
+         multimem.ld_reduce.{relaxed|acquire}.{cta|cluster|gpu|sys}[.global].add[.acc::f16].{v2|v4}.{e4m3x4|e5m2x4} \
+         multimem.ld_reduce[.weak][.global].{min|max}.{v2|v4}.{e4m3x4|e5m2x4} \
+         multimem.ld_reduce.{relaxed|acquire}.{cta|cluster|gpu|sys}[.global].{min|max}.{v2|v4}.{e4m3x4|e5m2x4}",
         "D a",
     ),
     (
@@ -386,7 +402,9 @@ const FORMS: &[(&str, &str)] = &[
          multimem.red[.global].{and|or|xor}[.acc::f32].{b32|b64} \
          multimem.red.{relaxed|release}.{cta|cluster|gpu|sys}[.global].{and|or|xor}[.acc::f32].{b32|b64} \
          multimem.st[.weak][.global].{b32|b64|u32|s32|u64|s64|f32|f64|f16x2|bf16x2} \
-         multimem.st.{relaxed|release}.{cta|cluster|gpu|sys}[.global].{b32|b64|u32|s32|u64|s64|f32|f64|f16x2|bf16x2}",
+         multimem.st.{relaxed|release}.{cta|cluster|gpu|sys}[.global].{b32|b64|u32|s32|u64|s64|f32|f64|f16x2|bf16x2} \
+         multimem.st[.weak][.global].{e4m3x4|e5m2x4} \
+         multimem.st.{relaxed|release}.{cta|cluster|gpu|sys}[.global].{e4m3x4|e5m2x4}",
         "a s",
     ),
     (
@@ -399,7 +417,13 @@ const FORMS: &[(&str, &str)] = &[
          multimem.st[.weak][.global].{v2|v4|v8}.{f16|bf16} \
          multimem.st.{relaxed|release}.{cta|cluster|gpu|sys}[.global].{v2|v4|v8}.{f16|bf16} \
          multimem.st[.weak][.global].{v2|v4}.{f16x2|bf16x2|f32} \
-         multimem.st.{relaxed|release}.{cta|cluster|gpu|sys}[.global].{v2|v4}.{f16x2|bf16x2|f32}",
+         multimem.st.{relaxed|release}.{cta|cluster|gpu|sys}[.global].{v2|v4}.{f16x2|bf16x2|f32} \
+         multimem.st[.weak][.global].{v4|v8}.{e4m3|e5m2} \
+         multimem.st.{relaxed|release}.{cta|cluster|gpu|sys}[.global].{v4|v8}.{e4m3|e5m2} \
+         multimem.st[.weak][.global].{v2|v4|v8}.{e4m3x2|e5m2x2} \
+         multimem.st.{relaxed|release}.{cta|cluster|gpu|sys}[.global].{v2|v4|v8}.{e4m3x2|e5m2x2} \
+         multimem.st[.weak][.global].{v2|v4}.{e4m3x4|e5m2x4} \
+         multimem.st.{relaxed|release}.{cta|cluster|gpu|sys}[.global].{v2|v4}.{e4m3x4|e5m2x4}",
         "a S",
     ),
     // Textures and surfaces.

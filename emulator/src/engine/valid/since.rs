@@ -112,6 +112,7 @@ const TABLE: &[(&str, &str, &str)] = &[
         "clusterlaunchcontrol.multicast::cluster::all ldmatrix.{m16n16|m8n16} stmatrix.m16n8 tensormap.swizzle_atomicity \
          mma.kind::f8f6f4 cvt.{e2m1x2|e2m3x2|e3m2x2|ue8m0x2}",
     ),
+    ("8.6", "sm_100f|sm_110f|sm_120a|sm_121a", "multimem.{e4m3|e5m2|e4m3x2|e5m2x2|e4m3x4|e5m2x4}"),
     ("8.7", "-", "mma.kind::f8f6f4.f16"),
     (
         "8.7",

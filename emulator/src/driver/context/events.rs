@@ -7,7 +7,8 @@ use super::Context;
 use super::current::named;
 use super::green::context_of_green;
 use crate::driver::entry::{INVALID_CONTEXT, INVALID_HANDLE, Outcome, entries};
-use crate::driver::queue::{Completion, Job};
+use crate::driver::place;
+use crate::driver::queue::{Before, Completion, Job};
 use crate::driver::state::Call;
 use crate::driver::stream::capture::captured_in;
 use crate::driver::work::event::Event;
@@ -27,11 +28,14 @@ impl Context {
         let job = match event.begin() {
             None => Job::Point,
             Some(recording) => Job::Run(Box::new(move || {
+                place::tell_host();
                 recording.reached();
                 Ok(())
             })),
         };
-        self.order.beside().submit(self.order.last(), job)
+        let mut before = Before::from(self.order.last());
+        before.extend(self.order.all());
+        self.order.beside().submit(before, job)
     }
 
     /// For functions that concern all streams: refused while one is captured.

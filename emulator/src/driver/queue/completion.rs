@@ -5,6 +5,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Queue;
+use crate::check::launches::Past;
+use crate::driver::place;
 use crate::driver::state::{self, lock};
 
 /// Work of another process, which can only be polled.
@@ -41,6 +43,8 @@ pub(in crate::driver) struct Completion {
     queue: Weak<Queue>,
     /// Set if the work belongs to another process.
     elsewhere: Option<Box<dyn Elsewhere>>,
+    /// What is over when it is done, if races between launches are checked.
+    past: OnceLock<Box<Past>>,
 }
 
 impl Completion {
@@ -54,8 +58,8 @@ impl Completion {
         Arc::new(Completion { elsewhere: Some(Box::new(work)), ..Completion::default() })
     }
 
-    /// A completion in the past.
-    pub(super) fn past() -> Arc<Completion> {
+    /// A completion that has happened.
+    pub(super) fn over() -> Arc<Completion> {
         let completion = Completion::default();
         completion.complete();
         Arc::new(completion)
@@ -67,6 +71,31 @@ impl Completion {
         self.at.get_or_init(Instant::now);
         if *awaited {
             self.reached.notify_all();
+        }
+    }
+
+    /// When it is done, all of that is over.
+    pub(in crate::driver) fn set_past(&self, past: Past) {
+        // Set once, before it is done.
+        let _ = self.past.set(Box::new(past));
+    }
+
+    /// What is over when it is done, if that is known.
+    pub(in crate::driver) fn past(&self) -> Option<&Past> {
+        self.past.get().map(|past| &**past)
+    }
+
+    /// Whether it is another process's work.
+    pub(in crate::driver) fn is_elsewhere(&self) -> bool {
+        self.elsewhere.is_some()
+    }
+
+    /// The host knows that it is done.
+    pub(in crate::driver) fn learn(&self) {
+        if let Some(past) = self.past()
+            && let Some(launches) = place::checker().as_ref().and_then(|checker| checker.launches())
+        {
+            launches.learn(past);
         }
     }
 

@@ -6,8 +6,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use super::{Completion, Queue, workers};
+use super::ticket::Ticket;
+use super::{Before, Completion, Queue, workers};
 use crate::driver::entry::Outcome;
+use crate::driver::place;
 use crate::driver::state::{self, lock};
 use crate::engine::Fault;
 
@@ -34,10 +36,15 @@ pub(super) struct Task {
     after: Vec<Arc<Completion>>,
     job: Job,
     done: Arc<Completion>,
+    /// Its place, if races between launches are checked.
+    ticket: Option<Ticket>,
 }
 
 impl Drop for Task {
     fn drop(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            self.done.set_past(ticket.end());
+        }
         self.done.complete();
     }
 }
@@ -80,14 +87,16 @@ impl Queue {
     /// Submits a job to the queue, to be done after `after` and after everything that the stream waits for.
     pub(in crate::driver) fn submit(
         self: &Arc<Self>,
-        after: impl IntoIterator<Item = Arc<Completion>>,
+        after: impl Into<Before>,
         job: Job,
     ) -> Outcome<Arc<Completion>> {
+        let after = after.into();
         let mut ends = lock(&self.order.ends);
         let mut before = self.before(&mut ends);
-        before.extend(after.into_iter().filter(|completion| !completion.is_done()));
+        before.extend(after.completions.iter().filter(|completion| !completion.is_done()).cloned());
         let done = Completion::of(self);
-        let task = Task { after: before, job, done: Arc::clone(&done) };
+        let ticket = self.ticket(&mut ends, after);
+        let task = Task { after: before, job, done: Arc::clone(&done), ticket };
         if task.after.is_empty() && matches!(task.job, Job::Point) {
             // A point that is already passed needs no thread: dropped, it is done.
             drop(task);
@@ -105,18 +114,21 @@ impl Queue {
         work: impl FnOnce() -> Result<(), Box<Fault>>,
     ) -> Outcome<Arc<Completion>> {
         let done = Arc::new(Completion::default());
-        let before = {
+        let (before, ticket) = {
             let mut ends = lock(&self.order.ends);
             let before = self.before(&mut ends);
+            let ticket = self.ticket(&mut ends, Before::default());
             self.set_last(&mut ends, Arc::clone(&done));
-            before
+            (before, ticket)
         };
         // Others wait for this: done when it leaves here, by a panic too.
-        let task = Task { after: before, job: Job::Point, done: Arc::clone(&done) };
+        let mut task = Task { after: before, job: Job::Point, done: Arc::clone(&done), ticket };
         task.after.iter().for_each(|completion| completion.wait_at_work());
         let state = state::get().ok_or(CUresult::CUDA_ERROR_NOT_INITIALIZED)?;
         let fault = &state.fault;
+        let here = task.ticket.as_mut().map(|ticket| ticket.enter());
         let outcome = if fault.check().is_ok() { work() } else { Ok(()) };
+        drop(here);
         if let Err(report) = outcome {
             fault.raise(*report);
         }
@@ -131,15 +143,17 @@ impl Queue {
         work: impl FnOnce() -> Result<(), Box<Fault>> + Send + 'static,
     ) -> Outcome<Arc<Completion>> {
         let done = Arc::new(Completion::default());
-        {
+        let ticket = {
             let mut ends = lock(&self.order.ends);
             if !self.before(&mut ends).is_empty() {
                 drop(ends);
                 return self.submit(None, Job::Run(Box::new(work)));
             }
+            let ticket = self.ticket(&mut ends, Before::default());
             self.set_last(&mut ends, Arc::clone(&done));
-        }
-        let task = Task { after: Vec::new(), job: Job::Run(Box::new(work)), done: Arc::clone(&done) };
+            ticket
+        };
+        let task = Task { after: Vec::new(), job: Job::Run(Box::new(work)), done: Arc::clone(&done), ticket };
         task.run();
         Ok(done)
     }
@@ -147,7 +161,7 @@ impl Queue {
     /// Does a job at once, whatever the context's other work waits for: for a queue that is given nothing else.
     pub(in crate::driver) fn begin(self: &Arc<Self>, job: Job) -> Outcome<Arc<Completion>> {
         let done = Completion::of(self);
-        self.push(Task { after: Vec::new(), job, done: Arc::clone(&done) })?;
+        self.push(Task { after: Vec::new(), job, done: Arc::clone(&done), ticket: None })?;
         self.hurry();
         Ok(done)
     }
@@ -255,11 +269,12 @@ impl Task {
     pub(super) fn run(mut self) {
         let Some(state) = state::get() else { return };
         let job = std::mem::replace(&mut self.job, Job::Point);
+        let _here = self.ticket.as_mut().map(|ticket| ticket.enter());
         let fault = state.fault.check().err();
         let job = || match (job, fault) {
             (Job::Run(run) | Job::Call(run), None) => run(),
             (Job::Notify(call), fault) => {
-                call(fault.unwrap_or(CUresult::CUDA_SUCCESS));
+                place::host_function(|| call(fault.unwrap_or(CUresult::CUDA_SUCCESS)));
                 Ok(())
             }
             (Job::Point | Job::Run(_) | Job::Call(_), _) => Ok(()),

@@ -144,7 +144,7 @@ impl Watch {
     /// Whether something orders them behind what others did to the same bytes before.
     pub(super) fn inspect_before(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
         let Watch { units, family, reports, flight, .. } = self;
-        let Family { global, grids } = &mut **family;
+        let Family { global, grids, .. } = &mut **family;
         let before = Shape::of(env).before;
         let unit = units.entry(access.who.unit).or_insert_with(|| Unit::new(env));
         let writes = access.what.writes();
@@ -194,7 +194,7 @@ impl Watch {
     /// Whether what they read was made visible to the async proxy.
     fn inspect_proxy(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
         let Watch { units, family, reports, .. } = self;
-        let Family { global, grids } = &mut **family;
+        let Family { global, grids, .. } = &mut **family;
         let unit = units.entry(access.who.unit).or_insert_with(|| Unit::new(env));
         for touch in touches {
             let stamp = access.stamp(unit, touch);
@@ -221,7 +221,7 @@ impl Watch {
     /// Fetches that nothing orders are races.
     pub(super) fn inspect_fetch(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
         let Watch { units, family, reports, .. } = self;
-        let Family { global, grids } = &mut **family;
+        let Family { global, grids, .. } = &mut **family;
         let before = Shape::of(env).before;
         let unit = units.entry(access.who.unit).or_insert_with(|| Unit::new(env));
         for touch in touches {
@@ -245,7 +245,10 @@ impl Watch {
         let unit = units.entry(access.who.unit).or_insert_with(|| Unit::new(env));
         let writes = access.what.writes();
         for touch in touches {
-            let stamp = access.stamp(unit, touch);
+            let mut stamp = access.stamp(unit, touch);
+            if touch.silent && stamp.how == How::Plain {
+                stamp.how = How::Silent;
+            }
             let shadow = if touch.region.private { &mut unit.shared } else { &mut *global };
             let cells = shadow.cells(touch.host(), touch.bytes);
             if matches!(access.what, What::Atomic { after_guess: true, .. }) {

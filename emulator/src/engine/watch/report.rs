@@ -317,7 +317,7 @@ fn actor_with(env: &Env<'_>, stamp: Stamp, verb: &'static str) -> Actor {
 }
 
 /// The same of a kernel whose grid had that shape.
-fn actor_in(kernel: &Kernel, shape: &Shape, stamp: Stamp, verb: &'static str) -> Actor {
+pub(super) fn actor_in(kernel: &Kernel, shape: &Shape, stamp: Stamp, verb: &'static str) -> Actor {
     let watched = kernel.watched.get(stamp.site as usize);
     let who = WarpId { unit: stamp.unit, warp: usize::from(stamp.warp) };
     let origin = watched.map(|watched| watched.origin).unwrap_or_default();
@@ -351,5 +351,6 @@ fn actor_of(
         source: kernel.source(origin).map(|(file, line)| (file.to_owned(), line)),
         function: code.filter(|code| code.name != kernel.name).map(|code| code.name.clone()),
         kernel: None,
+        stream: None,
     }
 }

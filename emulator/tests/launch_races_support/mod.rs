@@ -31,6 +31,15 @@ const KERNELS: &str = r"
     ld.global.u32 %v, [%p];
     st.global.u32 [%q], %v;
     ret; }
+// Each thread adds a word, and one, to another one: what it stores is never there already.
+.visible .entry mix(.param .u64 to, .param .u64 from) {
+    .reg .b64 %p, %q, %o; .reg .b32 %v, %w, %t;
+    ld.param.u64 %q, [to]; ld.param.u64 %p, [from];
+    mov.u32 %t, %tid.x; mul.wide.u32 %o, %t, 4; add.u64 %p, %p, %o; add.u64 %q, %q, %o;
+    ld.global.u32 %v, [%p]; ld.global.u32 %w, [%q];
+    and.b32 %v, %v, 0xffff; add.u32 %w, %w, %v; add.u32 %w, %w, 1;
+    st.global.u32 [%q], %w;
+    ret; }
 // All threads count in one word.
 .visible .entry count(.param .u64 p) {
     .reg .b64 %p;
@@ -151,17 +160,21 @@ impl Setup {
         self.run("receive", 1, stream, arguments);
     }
 
-    /// A node that stores numbers, behind others.
+    pub fn mix(&self, stream: CUstream, mut to: CUdeviceptr, mut from: CUdeviceptr) {
+        self.run("mix", WORDS as u32, stream, &mut [argument(&mut to), argument(&mut from)]);
+    }
+
+    /// A node that adds, behind others.
     pub fn node(
         &self,
         graph: CUgraph,
         after: &[CUgraphNode],
-        mut address: CUdeviceptr,
-        mut value: u32,
+        mut to: CUdeviceptr,
+        mut from: CUdeviceptr,
     ) -> CUgraphNode {
-        let mut arguments = [argument(&mut address), argument(&mut value)];
+        let mut arguments = [argument(&mut to), argument(&mut from)];
         let parameters = CUDA_KERNEL_NODE_PARAMS {
-            func: self.function("put"),
+            func: self.function("mix"),
             gridDimX: 1,
             gridDimY: 1,
             gridDimZ: 1,

@@ -529,3 +529,42 @@ fn a_race_after_many_launches() {
     setup.put(b, p, 1000);
     setup.assert_race("the last one", ["put", "put"]);
 }
+
+#[test]
+fn a_flag_that_the_host_copies() {
+    let setup = setup();
+    let (a, b, c) = (setup.stream(), setup.stream(), setup.stream());
+    let (p, flag, host) = (setup.zeroes(), setup.zeroes(), setup.pinned());
+    setup.send(a, p, flag);
+    while unsafe { host.read_volatile() } == 0 {
+        ok(unsafe { setup.cuda.cuMemcpyDtoHAsync(host.cast(), flag, 4, c) });
+        setup.synchronize_stream(c);
+    }
+    setup.put(b, p, 1);
+    setup.assert_silent("the host has seen a copy of the flag");
+}
+
+#[test]
+fn a_kernel_that_begins_early() {
+    let setup = setup();
+    let (a, p, q) = (setup.stream(), setup.words(), setup.words());
+    setup.early(a, p);
+    setup.launch_early("late", a, p);
+    setup.put(a, p, 1);
+    setup.assert_silent("it waits");
+    setup.put(a, p, 2);
+    setup.launch_early("put", a, p);
+    setup.assert_silent("the first one does not let it begin");
+    setup.early(a, p);
+    setup.order(a, a);
+    setup.launch_early("put", a, p);
+    setup.assert_silent("the stream waits for something else in between");
+    setup.early(a, p);
+    setup.launch_early("put", a, q);
+    setup.put(a, q, 1);
+    setup.assert_silent("other memory, and an ordinary kernel behind both");
+    setup.early(a, p);
+    setup.launch_early("put", a, p);
+    let text = setup.assert_race("it does not wait", ["early", "put"]).to_string();
+    assert!(text.contains("griddepcontrol.wait"), "{text}");
+}

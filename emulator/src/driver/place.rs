@@ -18,6 +18,9 @@ pub(super) struct Place {
     pub(super) lane: u64,
     /// The run of a graph that it is a part of.
     pub(super) graph: Option<u64>,
+    /// The kernel that was submitted to the stream right before, and the one that runs here, if that is all.
+    pub(super) follows: Option<u64>,
+    pub(super) kernel: Option<u64>,
 }
 
 thread_local! {
@@ -81,6 +84,17 @@ pub(super) fn host_function(call: impl FnOnce()) {
 /// A piece of work begins, in the stream with that handle.
 pub(super) fn begin(stream: usize, name: &str) -> Option<Ongoing> {
     begin_as(stream, name, false)
+}
+
+/// A kernel begins; an early one may do so before the kernel that was submitted to its stream right before is over.
+pub(super) fn begin_kernel(stream: usize, name: &str, is_early: bool) -> Option<Ongoing> {
+    let ongoing = begin(stream, name)?;
+    let follows = with(|place| {
+        place.kernel = Some(ongoing.number()).filter(|_| place.graph.is_none());
+        place.follows.filter(|_| is_early && place.graph.is_none())
+    });
+    follows.flatten().into_iter().for_each(|before| ongoing.begin_early(before));
+    Some(ongoing)
 }
 
 /// The same for work that frees what it accesses.

@@ -40,6 +40,22 @@ const KERNELS: &str = r"
     and.b32 %v, %v, 0xffff; add.u32 %w, %w, %v; add.u32 %w, %w, 1;
     st.global.u32 [%q], %w;
     ret; }
+// Lets the next kernel begin, and stores.
+.visible .entry early(.param .u64 p) {
+    .reg .b64 %p, %o; .reg .b32 %t;
+    griddepcontrol.launch_dependents;
+    ld.param.u64 %p, [p];
+    mov.u32 %t, %tid.x; mul.wide.u32 %o, %t, 4; add.u64 %p, %p, %o;
+    st.global.u32 [%p], 3;
+    ret; }
+// Waits for the kernel before it, and stores.
+.visible .entry late(.param .u64 p) {
+    .reg .b64 %p, %o; .reg .b32 %t;
+    ld.param.u64 %p, [p];
+    mov.u32 %t, %tid.x; mul.wide.u32 %o, %t, 4; add.u64 %p, %p, %o;
+    griddepcontrol.wait;
+    st.global.u32 [%p], 4;
+    ret; }
 // All threads count in one word.
 .visible .entry count(.param .u64 p) {
     .reg .b64 %p;
@@ -158,6 +174,36 @@ impl Setup {
     ) {
         let arguments = &mut [argument(&mut flag), argument(&mut data), argument(&mut out)];
         self.run("receive", 1, stream, arguments);
+    }
+
+    /// A kernel that may begin before the one before it in the stream is over.
+    pub fn launch_early(&self, name: &str, stream: CUstream, mut address: CUdeviceptr) {
+        let mut attribute = CUlaunchAttribute {
+            id: CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+            ..CUlaunchAttribute::default()
+        };
+        attribute.value.programmaticStreamSerializationAllowed = 1;
+        let config = CUlaunchConfig {
+            gridDimX: 1,
+            gridDimY: 1,
+            gridDimZ: 1,
+            blockDimX: WORDS as u32,
+            blockDimY: 1,
+            blockDimZ: 1,
+            hStream: stream,
+            attrs: &mut attribute,
+            numAttrs: 1,
+            ..CUlaunchConfig::default()
+        };
+        let mut value = 9_u32;
+        let mut arguments = [argument(&mut address), argument(&mut value)];
+        let function = self.function(name);
+        ok(unsafe { self.cuda.cuLaunchKernelEx(&config, function, arguments.as_mut_ptr(), null_mut()) });
+    }
+
+    /// A kernel that lets the next one begin before it is over.
+    pub fn early(&self, stream: CUstream, mut address: CUdeviceptr) {
+        self.run("early", WORDS as u32, stream, &mut [argument(&mut address)]);
     }
 
     pub fn mix(&self, stream: CUstream, mut to: CUdeviceptr, mut from: CUdeviceptr) {

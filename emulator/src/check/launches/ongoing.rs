@@ -21,6 +21,9 @@ pub(crate) struct Ongoing {
     number: u64,
     told: AtomicBool,
     heard: AtomicBool,
+    /// Whether kernels that depend on it may begin early, and whether it has waited for what it depends on.
+    released: AtomicBool,
+    waited: AtomicBool,
     touched: Mutex<Touched>,
 }
 
@@ -29,7 +32,26 @@ impl Ongoing {
     pub(crate) fn begin(checker: &Arc<Checker>, past: &mut Past, lane: u64, label: Label) -> Option<Ongoing> {
         let number = checker.launches()?.table().begin(past, lane, label);
         let (told, heard, touched) = (AtomicBool::default(), AtomicBool::default(), Mutex::default());
-        Some(Ongoing { checker: Arc::clone(checker), number, told, heard, touched })
+        let (released, waited) = (AtomicBool::default(), AtomicBool::default());
+        Some(Ongoing { checker: Arc::clone(checker), number, told, heard, released, waited, touched })
+    }
+
+    /// Its number.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// It may begin before the kernel with that number, which is right before it in its stream, is over.
+    pub(crate) fn begin_early(&self, before: u64) {
+        self.checker
+            .launches()
+            .into_iter()
+            .for_each(|launches| launches.table().begin_early(self.number, before));
+    }
+
+    /// It waits for what it depends on, or lets depend on it begin.
+    pub(crate) fn depend(&self, wait: bool) {
+        if wait { &self.waited } else { &self.released }.store(true, Relaxed);
     }
 
     /// It has written what the host may be waiting for: who sees that knows that all before is over.
@@ -71,6 +93,7 @@ impl Ongoing {
             if self.has_heard() {
                 table.hear(self.number);
             }
+            table.depend(self.number, self.released.load(Relaxed), self.waited.load(Relaxed));
             table.end(self.number, reach, actors, describe)
         };
         ended.findings.into_iter().for_each(|finding| self.checker.add(finding));

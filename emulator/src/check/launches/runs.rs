@@ -41,8 +41,14 @@ impl Way {
     }
 
     /// Whether others may learn of something by it.
-    pub(super) fn may_talk(self) -> bool {
-        matches!(self, Way::Atomic | Way::Flag | Way::Poll)
+    fn may_talk(self) -> bool {
+        !matches!(self, Way::Plain | Way::Silent)
+    }
+
+    /// Whether it stands for the same bytes accessed in another way before.
+    fn covers(self, before: Way) -> bool {
+        let is_usual = |way| matches!(way, Way::Plain | Way::Silent | Way::Copy);
+        self == before || is_usual(before) && matches!(self, Way::Plain | Way::Copy)
     }
 }
 
@@ -98,11 +104,9 @@ impl Runs {
         Some((self.0.first()?.start, self.0.last()?.end))
     }
 
-    /// Takes out the bytes that `other` has in its place: in the same way, or if nobody can learn of something by either.
-    pub(super) fn cover(&mut self, other: &Runs) {
-        let is_usual = |run: &Run| matches!(run.way, Way::Plain | Way::Copy);
-        let covers = |mine: &Run, run: &Run| is_usual(run) && !mine.way.may_talk() || run.way == mine.way;
-        self.take_out(other, covers);
+    /// Takes out the bytes that `other` has in its place.
+    fn cover(&mut self, other: &Runs) {
+        self.take_out(other, |mine, run| run.way.covers(mine.way));
     }
 
     /// Takes out a range.
@@ -169,6 +173,15 @@ impl Reach {
 
     pub(super) fn len(&self) -> usize {
         self.reads.len() + self.writes.len()
+    }
+
+    /// Whether it is certain that the two share no bytes.
+    pub(super) fn is_apart(&self, other: &Reach) -> bool {
+        let bounds = |reach: &Reach| {
+            let all = [reach.reads.bounds(), reach.writes.bounds()].into_iter().flatten();
+            all.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))
+        };
+        bounds(self).zip(bounds(other)).is_none_or(|(one, other)| one.1 <= other.0 || other.1 <= one.0)
     }
 
     /// Whether others may learn of something by what it does.

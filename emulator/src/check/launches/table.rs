@@ -118,6 +118,26 @@ impl Table {
         }
     }
 
+    /// That work may begin before `before` is over, and what that may begin before, if it was let.
+    pub(super) fn begin_early(&mut self, number: u64, before: u64) {
+        let Some(earlier) = self.work.get(&before).filter(|earlier| earlier.releases) else { return };
+        let mut beside = earlier.beside.clone();
+        beside.push(before);
+        if let Some(work) = self.work.get_mut(&number) {
+            work.beside = beside;
+        }
+    }
+
+    /// Whether that work has let others begin before it is over, and whether it has waited for what is before it.
+    pub(super) fn depend(&mut self, number: u64, releases: bool, waited: bool) {
+        if let Some(work) = self.work.get_mut(&number) {
+            work.releases |= releases;
+            if waited {
+                work.beside.clear();
+            }
+        }
+    }
+
     pub(super) fn forget(&mut self, start: u64, end: u64) {
         for work in self.work.values_mut() {
             match work.ended {
@@ -155,7 +175,7 @@ impl Table {
             if index == count {
                 gone.iter().for_each(|(start, end)| work.reach.forget(*start, *end));
             }
-            if other.is_before(&work) || work.is_before(other) {
+            if other.reach.is_apart(&work.reach) || other.is_before(&work) || work.is_before(other) {
                 continue;
             }
             let met = other.reach.meet(&work.reach);
@@ -199,7 +219,7 @@ impl Table {
         let running = self.first_running();
         for work in self.work.values_mut() {
             let is_over = work.ended.is_some_and(|ended| !work.may_talk || ended <= running);
-            if is_over && work.is_before(later) {
+            if is_over && !work.reach.is_apart(&later.reach) && work.is_before(later) {
                 work.reach.cover(&later.reach);
             }
         }
@@ -279,5 +299,87 @@ impl Table {
                 self.lanes.remove(&work.tick.lane);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Run, Runs, Way};
+    use super::*;
+
+    fn begin(table: &mut Table, past: &mut Past, lane: u64) -> u64 {
+        let (name, stream) = (String::new(), String::new());
+        table.begin(past, lane, Label { name, stream, graph: None, frees: false })
+    }
+
+    fn end(table: &mut Table, number: u64, runs: &[(u64, Way)]) -> Ended {
+        let runs = runs.iter().map(|(start, way)| Run { start: *start, end: start + 4, way: *way, by: 0 });
+        let reach = Reach { reads: Runs::default(), writes: Runs::of(runs.collect()) };
+        table.end(number, reach, Vec::new(), &|address, _| (address, String::new()))
+    }
+
+    /// A piece of work of a lane that stores.
+    fn store(table: &mut Table, past: &mut Past, lane: u64, start: u64) -> usize {
+        let number = begin(table, past, lane);
+        end(table, number, &[(start, Way::Plain)]).findings.len()
+    }
+
+    #[test]
+    fn what_nothing_can_race_with_is_forgotten() {
+        let mut table = Table::default();
+        let (mut one, mut other) = (table.submit(), table.submit());
+        for _ in 0..100 {
+            assert_eq!(store(&mut table, &mut one, 1, 0), 0);
+        }
+        assert_eq!(table.work.len(), 1, "the last one stands for all of them");
+        assert_eq!(store(&mut table, &mut other, 2, 0), 1);
+        table.learn(&one);
+        assert_eq!(table.work.len(), 2, "what was submitted before may race with it");
+        table.over(&Past::default());
+        table.over(&Past::default());
+        table.learn(&other);
+        assert!(table.work.is_empty() && table.lanes.is_empty());
+    }
+
+    #[test]
+    fn the_oldest_are_forgotten_where_there_are_too_many() {
+        let mut table = Table::default();
+        let mut past = table.submit();
+        for index in 0..MOST_WORK as u64 {
+            assert_eq!(store(&mut table, &mut past, 1, 4 * index), 0);
+        }
+        let number = begin(&mut table, &mut past, 1);
+        assert!(end(&mut table, number, &[(1 << 40, Way::Plain)]).is_full);
+        let mut other = table.known();
+        assert_eq!(store(&mut table, &mut other, 2, 0), 0, "it was forgotten");
+        assert_eq!(store(&mut table, &mut other, 2, 400), 1);
+    }
+
+    #[test]
+    fn a_race_waits_for_a_kernel_that_may_lead_from_one_to_the_other() {
+        let mut table = Table::default();
+        let mut pasts = [table.submit(), table.submit(), table.submit()];
+        let [one, other, between] = [0, 1, 2].map(|at| begin(&mut table, &mut pasts[at], at as u64));
+        let (flag, next, data) = ((0, Way::Flag), (8, Way::Flag), (16, Way::Plain));
+        assert_eq!(end(&mut table, one, &[flag, data]).findings, []);
+        assert_eq!(end(&mut table, other, &[next, data]).findings, [], "not yet");
+        assert_eq!(end(&mut table, between, &[flag, next]).findings, []);
+        // Without it they race.
+        let [one, other, between] = [0, 1, 2].map(|at| begin(&mut table, &mut pasts[at], at as u64));
+        end(&mut table, one, &[(24, Way::Plain)]);
+        end(&mut table, other, &[(24, Way::Plain)]);
+        assert_eq!(end(&mut table, between, &[]).findings.len(), 1);
+    }
+
+    #[test]
+    fn what_the_host_knows_is_known_of_what_has_synchronised_with_it() {
+        let mut table = Table::default();
+        let mut pasts = [table.submit(), table.submit()];
+        let [sender, receiver] = [0, 1].map(|at| begin(&mut table, &mut pasts[at], at as u64));
+        end(&mut table, receiver, &[(0, Way::Flag)]);
+        table.learn(&pasts[1]);
+        let mut later = table.submit();
+        end(&mut table, sender, &[(0, Way::Flag), (8, Way::Plain)]);
+        assert_eq!(store(&mut table, &mut later, 3, 8), 0);
     }
 }

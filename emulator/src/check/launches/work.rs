@@ -6,6 +6,7 @@ use super::{Actor, Finding};
 use crate::check::{Bytes, FindingKind, Space};
 
 const STREAM_ADVICE: &str = "nothing orders the two: record an event behind the one and let the other's stream wait for it (`cuEventRecord`, `cuStreamWaitEvent`), or submit both to one stream";
+const EARLY_ADVICE: &str = "the later kernel may begin before the one before it in the stream is over (programmatic stream serialization): it has to execute `griddepcontrol.wait` (`cudaGridDependencySynchronize`) before it uses what that one writes";
 const EDGE_ADVICE: &str = "nothing orders the two nodes: add an edge between them";
 
 /// What a piece of work is.
@@ -38,6 +39,10 @@ pub(super) struct Work {
     pub(super) may_talk: bool,
     /// What it may have synchronised with by itself.
     pub(super) partners: Vec<Tick>,
+    /// Whether the kernel behind it in its stream may begin before it is over.
+    pub(super) releases: bool,
+    /// What is before it in its stream and yet may not be over.
+    pub(super) beside: Vec<u64>,
     /// What was given back while it ran.
     pub(super) gone: Vec<(u64, u64)>,
 }
@@ -45,13 +50,14 @@ pub(super) struct Work {
 impl Work {
     pub(super) fn new(tick: Tick, past: Past, label: Label) -> Work {
         let (reach, actors, partners, gone) = (Reach::default(), Vec::new(), Vec::new(), Vec::new());
-        let (ended, known, may_talk) = (None, None, false);
-        Work { tick, past, label, ended, known, reach, actors, may_talk, partners, gone }
+        let (ended, known, may_talk, releases, beside) = (None, None, false, false, Vec::new());
+        Work { tick, past, label, ended, known, reach, actors, may_talk, partners, releases, beside, gone }
     }
 
     /// Whether it is over before that one begins.
     pub(super) fn is_before(&self, other: &Work) -> bool {
-        self.is_in(&other.past) || self.known.is_some_and(|known| known <= other.past.host)
+        self.is_in(&other.past) && !other.beside.contains(&self.tick.count)
+            || self.known.is_some_and(|known| known <= other.past.host)
     }
 
     /// Whether it, or what it has synchronised with, is in that past.
@@ -74,7 +80,11 @@ impl Work {
             bytes: Some(Bytes { space: Space::Global, address: bytes.0, count, place: bytes.1 }),
             access: self.actor(clash.by[1], clash.writes[1]),
             other: Some(earlier.actor(clash.by[0], clash.writes[0])),
-            advice: Some(if is_edge { EDGE_ADVICE } else { STREAM_ADVICE }),
+            advice: Some(match is_edge {
+                _ if self.beside.contains(&earlier.tick.count) => EARLY_ADVICE,
+                true => EDGE_ADVICE,
+                false => STREAM_ADVICE,
+            }),
             times: 1,
         }
     }

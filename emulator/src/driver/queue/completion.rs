@@ -5,6 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Queue;
+use super::ticket::Over;
 use crate::check::launches::Past;
 use crate::driver::place;
 use crate::driver::state::{self, lock};
@@ -44,7 +45,7 @@ pub(in crate::driver) struct Completion {
     /// Set if the work belongs to another process.
     elsewhere: Option<Box<dyn Elsewhere>>,
     /// What is over when it is done, if races between launches are checked.
-    past: OnceLock<Box<Past>>,
+    over: OnceLock<Box<Over>>,
 }
 
 impl Completion {
@@ -76,13 +77,23 @@ impl Completion {
 
     /// When it is done, all of that is over.
     pub(in crate::driver) fn set_past(&self, past: Past) {
+        self.set_over(Over { past, kernel: None });
+    }
+
+    /// The same, with the kernel that it is.
+    pub(super) fn set_over(&self, over: Over) {
         // Set once, before it is done.
-        let _ = self.past.set(Box::new(past));
+        let _ = self.over.set(Box::new(over));
     }
 
     /// What is over when it is done, if that is known.
     pub(in crate::driver) fn past(&self) -> Option<&Past> {
-        self.past.get().map(|past| &**past)
+        self.over.get().map(|over| &over.past)
+    }
+
+    /// The number of the kernel that it is, if that is known.
+    pub(super) fn kernel(&self) -> Option<u64> {
+        self.over.get().and_then(|over| over.kernel)
     }
 
     /// Whether it is another process's work.

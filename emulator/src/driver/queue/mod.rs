@@ -249,7 +249,7 @@ impl Queue {
     }
 
     /// What the next piece of work comes behind, besides that: its place, if races between launches are checked.
-    fn ticket(&self, ends: &mut Ends, more: Before) -> Option<Ticket> {
+    fn ticket(&self, ends: &mut Ends, more: Before) -> Option<Box<Ticket>> {
         let checker = self.checker.as_ref()?;
         let mut before = self.turn_asked(ends);
         if self.kind == Kind::Legacy {
@@ -257,7 +257,7 @@ impl Queue {
         }
         before.extend(lock(&self.order.gated).clone());
         before.extend(more);
-        Some(Ticket::new(checker, self, before))
+        Some(Box::new(Ticket::new(checker, self, before)))
     }
 
     /// What the next piece of work comes behind in its own context, whether or not that is done.

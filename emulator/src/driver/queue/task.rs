@@ -37,13 +37,13 @@ pub(super) struct Task {
     job: Job,
     done: Arc<Completion>,
     /// Its place, if races between launches are checked.
-    ticket: Option<Ticket>,
+    ticket: Option<Box<Ticket>>,
 }
 
 impl Drop for Task {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take() {
-            self.done.set_past(ticket.end());
+            self.done.set_over(ticket.end());
         }
         self.done.complete();
     }

@@ -16,8 +16,18 @@ pub(super) struct Ticket {
     /// What the host knew then.
     host: Past,
     before: Before,
+    /// The piece of work that was submitted right before.
+    last: Arc<Completion>,
     /// What is over when it is done, once it has begun.
-    past: Option<Past>,
+    over: Option<Over>,
+}
+
+/// What is over when a piece of work is done.
+#[derive(Clone, Default)]
+pub(super) struct Over {
+    pub(super) past: Past,
+    /// The number of the kernel that it is.
+    pub(super) kernel: Option<u64>,
 }
 
 /// Work that other work comes behind.
@@ -89,7 +99,8 @@ impl Before {
 
     /// The host knows that all of it is done.
     pub(in crate::driver) fn learn(&self) {
-        if let Some(checker) = place::checker() {
+        let is_nothing = self.completions.is_empty() && self.past == Past::default();
+        if let Some(checker) = place::checker().filter(|_| !is_nothing) {
             let past = self.sum(&checker);
             checker.launches().into_iter().for_each(|launches| launches.learn(&past));
         }
@@ -101,9 +112,12 @@ impl Gathered {
     pub(super) fn set(&mut self, queue: u64, work: &Arc<Completion>) {
         self.last.insert(queue, Arc::clone(work));
         if self.last.len() > self.most {
-            for done in self.last.extract_if(.., |_, work| work.is_done()).map(|(_, work)| work) {
-                done.past().into_iter().for_each(|past| self.past.join(past));
-            }
+            let past = &mut self.past;
+            self.last.retain(|_, work| {
+                let is_done = work.is_done();
+                work.past().into_iter().filter(|_| is_done).for_each(|other| past.join(other));
+                !is_done
+            });
             if let Some(launches) = place::checker().as_ref().and_then(|checker| checker.launches()) {
                 launches.shorten(&mut self.past);
             }
@@ -128,7 +142,14 @@ impl Ticket {
     /// For work that is submitted now to a queue.
     pub(super) fn new(checker: &Arc<Checker>, queue: &Queue, before: Before) -> Ticket {
         let host = checker.launches().map(|launches| launches.submit()).unwrap_or_default();
-        Ticket { checker: Arc::clone(checker), lane: queue.lane, host, before, past: None }
+        Ticket {
+            checker: Arc::clone(checker),
+            lane: queue.lane,
+            host,
+            before,
+            last: queue.last(),
+            over: None,
+        }
     }
 
     /// What it comes behind; all that must be done.
@@ -144,13 +165,14 @@ impl Ticket {
     /// The work begins.
     pub(super) fn enter(&mut self) -> Here<'_> {
         let (checker, past, lane) = (Arc::clone(&self.checker), self.start(), self.lane);
-        let previous = place::exchange(Some(Place { checker, past, lane, graph: None }));
+        let (graph, follows, kernel) = (None, self.last.kernel(), None);
+        let previous = place::exchange(Some(Place { checker, past, lane, graph, follows, kernel }));
         Here { ticket: self, previous }
     }
 
     /// What is over when the work is done.
-    pub(super) fn end(mut self) -> Past {
-        self.past.take().unwrap_or_else(|| self.start())
+    pub(super) fn end(mut self) -> Over {
+        self.over.take().unwrap_or_else(|| Over { past: self.start(), kernel: None })
     }
 }
 
@@ -165,6 +187,6 @@ impl Drop for Ticket {
 impl Drop for Here<'_> {
     fn drop(&mut self) {
         let place = place::exchange(self.previous.take());
-        self.ticket.past = place.map(|place| place.past);
+        self.ticket.over = place.map(|Place { past, kernel, .. }| Over { past, kernel });
     }
 }

@@ -116,7 +116,7 @@ impl KernelCall {
         // Kernels that it launches may change nodes, too.
         let updater = Updater { device: context.device, slot: slot::current() };
         let graphs = turn.graph.as_ref().map(|graph| Arc::clone(graph).launcher(context.device));
-        let ongoing = place::begin(turn.stream, &function.kernel.name);
+        let ongoing = place::begin_kernel(turn.stream, &function.kernel.name, attributes.programmatic);
         let ends = RunControl {
             limit: state.config.time_limit,
             unwanted: Some(&function.context.reset),

@@ -8,7 +8,7 @@ use super::current::named;
 use super::green::context_of_green;
 use crate::driver::entry::{INVALID_CONTEXT, INVALID_HANDLE, Outcome, entries};
 use crate::driver::place;
-use crate::driver::queue::{Before, Completion, Job};
+use crate::driver::queue::{Completion, Job};
 use crate::driver::state::Call;
 use crate::driver::stream::capture::captured_in;
 use crate::driver::work::event::Event;
@@ -33,9 +33,7 @@ impl Context {
                 Ok(())
             })),
         };
-        let mut before = Before::from(self.order.last());
-        before.extend(self.order.all());
-        self.order.beside().submit(before, job)
+        self.order.beside().submit_behind(self.order.last(), || self.order.all(), job)
     }
 
     /// For functions that concern all streams: refused while one is captured.

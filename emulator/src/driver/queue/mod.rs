@@ -248,16 +248,16 @@ impl Queue {
         }
     }
 
-    /// What the next piece of work comes behind, besides that: its place, if races between launches are checked.
-    fn ticket(&self, ends: &mut Ends, more: Before) -> Option<Box<Ticket>> {
-        let checker = self.checker.as_ref()?;
+    /// The place of the next piece of work, which comes behind `more`, too.
+    #[cold]
+    fn ticket(&self, checker: &Arc<Checker>, ends: &mut Ends, more: Before) -> Box<Ticket> {
         let mut before = self.turn_asked(ends);
         if self.kind == Kind::Legacy {
             ends.blocking.take();
         }
         before.extend(lock(&self.order.gated).clone());
         before.extend(more);
-        Some(Box::new(Ticket::new(checker, self, before)))
+        Box::new(Ticket::new(checker, self, before))
     }
 
     /// What the next piece of work comes behind in its own context, whether or not that is done.

@@ -87,15 +87,33 @@ impl Queue {
     /// Submits a job to the queue, to be done after `after` and after everything that the stream waits for.
     pub(in crate::driver) fn submit(
         self: &Arc<Self>,
-        after: impl Into<Before>,
+        after: impl IntoIterator<Item = Arc<Completion>>,
         job: Job,
     ) -> Outcome<Arc<Completion>> {
-        let after = after.into();
+        self.submit_behind(after, Before::default, job)
+    }
+
+    /// The same; for the check for races between launches it comes behind `more`, too.
+    pub(in crate::driver) fn submit_behind(
+        self: &Arc<Self>,
+        after: impl IntoIterator<Item = Arc<Completion>>,
+        more: impl FnOnce() -> Before,
+        job: Job,
+    ) -> Outcome<Arc<Completion>> {
+        let more = self.checker.as_ref().map(|checker| (checker, more()));
         let mut ends = lock(&self.order.ends);
         let mut before = self.before(&mut ends);
-        before.extend(after.completions.iter().filter(|completion| !completion.is_done()).cloned());
+        let is_pending = |completion: &Arc<Completion>| !completion.is_done();
+        let ticket = if let Some((checker, mut more)) = more {
+            let after: Vec<_> = after.into_iter().collect();
+            before.extend(after.iter().filter(|completion| is_pending(completion)).cloned());
+            after.into_iter().for_each(|completion| more.add(completion));
+            Some(self.ticket(checker, &mut ends, more))
+        } else {
+            before.extend(after.into_iter().filter(is_pending));
+            None
+        };
         let done = Completion::of(self);
-        let ticket = self.ticket(&mut ends, after);
         let task = Task { after: before, job, done: Arc::clone(&done), ticket };
         if task.after.is_empty() && matches!(task.job, Job::Point) {
             // A point that is already passed needs no thread: dropped, it is done.
@@ -117,7 +135,8 @@ impl Queue {
         let (before, ticket) = {
             let mut ends = lock(&self.order.ends);
             let before = self.before(&mut ends);
-            let ticket = self.ticket(&mut ends, Before::default());
+            let checker = self.checker.as_ref();
+            let ticket = checker.map(|checker| self.ticket(checker, &mut ends, Before::default()));
             self.set_last(&mut ends, Arc::clone(&done));
             (before, ticket)
         };
@@ -149,7 +168,8 @@ impl Queue {
                 drop(ends);
                 return self.submit(None, Job::Run(Box::new(work)));
             }
-            let ticket = self.ticket(&mut ends, Before::default());
+            let checker = self.checker.as_ref();
+            let ticket = checker.map(|checker| self.ticket(checker, &mut ends, Before::default()));
             self.set_last(&mut ends, Arc::clone(&done));
             ticket
         };

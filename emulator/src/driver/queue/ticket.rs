@@ -34,18 +34,12 @@ pub(super) struct Over {
 #[derive(Clone, Default)]
 pub(in crate::driver) struct Before {
     past: Past,
-    pub(super) completions: Vec<Arc<Completion>>,
+    completions: Vec<Arc<Completion>>,
 }
 
 impl From<Vec<Arc<Completion>>> for Before {
     fn from(completions: Vec<Arc<Completion>>) -> Before {
         Before { past: Past::default(), completions }
-    }
-}
-
-impl From<Option<Arc<Completion>>> for Before {
-    fn from(completion: Option<Arc<Completion>>) -> Before {
-        Before::from(Vec::from_iter(completion))
     }
 }
 
@@ -76,7 +70,7 @@ impl Before {
     }
 
     /// The same of all of them.
-    pub(in crate::driver) fn extend(&mut self, other: Before) {
+    pub(super) fn extend(&mut self, other: Before) {
         self.past.join(&other.past);
         other.completions.into_iter().for_each(|completion| self.add(completion));
     }
@@ -98,7 +92,7 @@ impl Before {
     }
 
     /// The host knows that all of it is done.
-    pub(in crate::driver) fn learn(&self) {
+    pub(super) fn learn(&self) {
         let is_nothing = self.completions.is_empty() && self.past == Past::default();
         if let Some(checker) = place::checker().filter(|_| !is_nothing) {
             let past = self.sum(&checker);

@@ -61,7 +61,7 @@ fn who_waits_for_work_of_another_queue_rouses_it() {
     let order = Arc::default();
     let (first, second) = (napping(&order, Kind::NonBlocking), napping(&order, Kind::NonBlocking));
     let done = first.submit(None, nothing()).unwrap();
-    let behind = second.submit(Some(Arc::clone(&done)), nothing()).unwrap();
+    let behind = second.submit([Arc::clone(&done)], nothing()).unwrap();
     // It rouses the second queue; that queue's thread, the first one.
     ends(move || behind.wait());
     assert!(done.is_done());

@@ -152,10 +152,10 @@ fn run(seed: u64, setup: &Setup, buffers: &[CUdeviceptr]) -> (BTreeSet<[String; 
         }
         let handle = streams[at].handle;
         let (one, other) = (random.below(BUFFERS), random.below(BUFFERS));
-        let value = (seed as u32) << 8 | step as u32;
+        let value = 1 << 31 | (seed as u32) << 8 | step as u32;
         let last = match random.below(10 + orders) {
             0..3 => {
-                setup.put(handle, buffers[one], value);
+                setup.put(handle, buffers[one], 0);
                 oracle.add(behind, &[(one, true)], "put")
             }
             3 if one != other => {

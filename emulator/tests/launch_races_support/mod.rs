@@ -4,6 +4,7 @@
 
 use cuda_driver_sys::*;
 use cuda_emulator::{Checks, Finding, FindingKind, Instance, InstanceOptions};
+use std::cell::Cell;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
@@ -99,6 +100,8 @@ pub struct Setup {
     pub context: CUcontext,
     instance: Instance,
     module: CUmodule,
+    /// How often numbers were stored.
+    stored: Cell<u32>,
 }
 
 pub fn setup() -> Setup {
@@ -115,7 +118,7 @@ pub fn setup_of(devices: u32) -> Setup {
     ok(unsafe { cuda.cuInit(0) });
     ok(unsafe { cuda.cuCtxCreate(&mut context, null_mut(), 0, 0) });
     let module = load(&cuda, KERNELS);
-    Setup { cuda, context, instance, module }
+    Setup { cuda, context, instance, module, stored: Cell::new(0) }
 }
 
 impl Setup {
@@ -145,7 +148,10 @@ impl Setup {
         ok(launch_as(&self.cuda, function, [1; 3], [threads, 1, 1], 0, stream, arguments, null_mut()));
     }
 
-    pub fn put(&self, stream: CUstream, mut address: CUdeviceptr, mut value: u32) {
+    /// Stores a number that is not there yet, at least `value`: who stores what is there changes nothing.
+    pub fn put(&self, stream: CUstream, mut address: CUdeviceptr, value: u32) {
+        self.stored.set(self.stored.get() + 1);
+        let mut value = value + (self.stored.get() << 12);
         self.run("put", WORDS as u32, stream, &mut [argument(&mut address), argument(&mut value)]);
     }
 

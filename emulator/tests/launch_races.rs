@@ -317,7 +317,8 @@ fn nodes_of_a_graph_without_an_edge() {
     for (edges, kind) in [(true, "edges"), (false, "no edges")] {
         let graph = graph(&setup.cuda);
         let first = setup.node(graph, &[], p, p);
-        let [left, right] = [setup.node(graph, &[first], q, q), setup.node(graph, &[first], p, p)];
+        // The one that races comes first: no number that the other one has may stand for it.
+        let [right, left] = [setup.node(graph, &[first], p, p), setup.node(graph, &[first], q, q)];
         let before = if edges { vec![left, right] } else { vec![left] };
         setup.node(graph, &before, p, p);
         let exec = instantiate(&setup.cuda, graph);

@@ -27,14 +27,14 @@ thread_local! {
     static HERE: RefCell<Option<Place>> = const { RefCell::new(None) };
 }
 
-/// Sets the place of this thread's work; the previous one is the result.
+/// Sets the place of this thread's work; the previous one is the result. A thread that is about to end has none.
 pub(super) fn exchange(place: Option<Place>) -> Option<Place> {
-    HERE.replace(place)
+    HERE.try_with(|here| here.replace(place)).ok().flatten()
 }
 
 /// Looks at the place, or changes it; `None` if races are not checked.
 pub(super) fn with<T>(look: impl FnOnce(&mut Place) -> T) -> Option<T> {
-    HERE.with_borrow_mut(|here| here.as_mut().map(look))
+    HERE.try_with(|here| here.borrow_mut().as_mut().map(look)).ok().flatten()
 }
 
 /// The process's checker, if it checks for races between launches.
@@ -144,9 +144,7 @@ impl Accesses {
         if ranges.is_empty() {
             list.push(Run { start: address, end: address.saturating_add(bytes), way, by: 0 });
         }
-        let run =
-            |(range, _): (std::ops::Range<u64>, u64)| Run { start: range.start, end: range.end, way, by: 0 };
-        list.extend(ranges.into_iter().map(run));
+        list.extend(ranges.into_iter().map(|range| Run { start: range.start, end: range.end, way, by: 0 }));
     }
 
     /// All of it, as what a piece of work has accessed.

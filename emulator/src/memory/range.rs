@@ -132,12 +132,12 @@ impl Memory {
         })
     }
 
-    /// Where the host has these bytes: ranges of host addresses, each with its device address. Empty if they are not allocated.
-    pub fn host_ranges(&self, address: u64, bytes: u64) -> Vec<(std::ops::Range<u64>, u64)> {
+    /// The host addresses of these bytes, which may be in several pieces; none if they are not allocated.
+    pub fn host_ranges(&self, address: u64, bytes: u64) -> Vec<std::ops::Range<u64>> {
         let Ok(pieces) = self.pieces(address, bytes) else { return Vec::new() };
         let range = |piece: &Piece| {
             let start = piece.allocation.host().addr() as u64 + piece.offset;
-            (start..start + piece.bytes, piece.allocation.base() + piece.offset)
+            start..start + piece.bytes
         };
         pieces.as_slice().iter().map(range).collect()
     }

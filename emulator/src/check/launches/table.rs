@@ -10,7 +10,7 @@ use super::{Actor, Finding, Label, Work};
 mod tests;
 
 /// Pieces of work, and runs of bytes (of 24 bytes each) in all of them, that are remembered. Then the oldest are forgotten.
-const MOST_WORK: usize = 4096;
+const MOST_WORK: usize = if cfg!(test) { 64 } else { 4096 };
 const MOST_RUNS: usize = 4 << 20;
 
 #[derive(Debug, Default)]

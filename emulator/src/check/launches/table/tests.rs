@@ -46,7 +46,7 @@ fn the_oldest_are_forgotten_where_there_are_too_many() {
     assert!(end(&mut table, number, &[(1 << 40, Way::Plain)]).is_full);
     let mut other = table.known();
     assert_eq!(store(&mut table, &mut other, 2, 0), 0, "it was forgotten");
-    assert_eq!(store(&mut table, &mut other, 2, 400), 1);
+    assert_eq!(store(&mut table, &mut other, 2, 2 * MOST_WORK as u64), 1);
 }
 
 #[test]

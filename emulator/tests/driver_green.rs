@@ -114,6 +114,7 @@ fn kernels_run_on_the_default_stream_of_a_green_context_or_of_the_primary_one() 
         ok(launch(&cuda, set, null_mut(), arguments));
         ok(unsafe { cuda.cuCtxSynchronize() });
         ok(unsafe { cuda.cuMemsetD32(to, 0, 1) });
+        ok(unsafe { cuda.cuCtxSynchronize() });
         let mut busy = Busy::new(&cuda, null_mut());
         ok(unsafe { cuda.cuCtxSetCurrent(other) });
         ok(launch(&cuda, set, null_mut(), arguments));

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{Checks, Finding, FindingKind};
+use super::launches::Launches;
+use super::{Checks, Finding};
 
 /// The maximum number of reported places in the code; findings at other places are only counted.
 const MOST: usize = 100;
@@ -19,7 +20,7 @@ pub struct Findings {
     /// The number of findings at places that are not in the list because it is full.
     pub left_out: u64,
     /// Whether a launch accessed more memory than is checked for races (64 MiB, or 16 MiB where bytes are accessed
-    /// individually).
+    /// individually), or there was more unordered work than is compared (4,096 launches, copies and fills, or 4 Mi ranges of bytes in them).
     pub incomplete: bool,
 }
 
@@ -28,12 +29,15 @@ pub struct Checker {
     checks: Checks,
     sink: Option<Sink>,
     found: Mutex<Findings>,
+    /// What the host has launched, if it is checked for races.
+    launches: Option<Launches>,
 }
 
 impl Checker {
     /// Nothing found yet.
     pub fn new(checks: Checks) -> Checker {
-        Checker { checks, sink: None, found: Mutex::default() }
+        let launches = checks.races.then(Launches::default);
+        Checker { checks, sink: None, found: Mutex::default(), launches }
     }
 
     /// The same, calling `sink` with the first finding at each place.
@@ -49,6 +53,11 @@ impl Checker {
     /// The enabled checks.
     pub fn checks(&self) -> Checks {
         self.checks
+    }
+
+    /// What the host has launched, if it is checked for races.
+    pub(crate) fn launches(&self) -> Option<&Launches> {
+        self.launches.as_ref()
     }
 
     /// The findings since the last call.
@@ -90,7 +99,7 @@ fn is_same_place(a: &Finding, b: &Finding) -> bool {
     };
     // Copies have no lines: each range counts by itself.
     let range = |finding: &Finding| {
-        let bytes = finding.bytes.as_ref().filter(|_| finding.kind == FindingKind::UninitialisedCopy);
+        let bytes = finding.bytes.as_ref().filter(|_| lines(finding) == (0, 0));
         bytes.map(|bytes| (bytes.address, bytes.count))
     };
     let elsewhere = |finding: &Finding| finding.other.as_ref().and_then(|other| other.kernel.clone());

@@ -10,6 +10,9 @@ pub enum FindingKind {
     Uninitialised,
     /// Two threads access the same bytes, at least one writes, and nothing orders the accesses.
     Race,
+    /// Two launches, copies or fills access the same bytes, at least one writes, and nothing orders the two: no stream, event, graph edge
+    /// or wait of the host. [`Finding::kernel`] is the one that ended later, a kernel or a driver call.
+    LaunchRace,
     /// Threads of a warp are at different barriers that a whole warp must reach together, or pass by one: `bar`, `barrier` with
     /// `.aligned` (PTX ISA, "bar, barrier": otherwise the behaviour is undefined).
     DivergentBarrier,
@@ -84,6 +87,9 @@ pub struct Actor {
     /// The kernel of its grid, if that is not the grid of the other access: an ancestor, or a grid that was launched beside it by
     /// a kernel.
     pub kernel: Option<String>,
+    /// Where it was submitted to, for races between launches: then `kernel` is the kernel or the driver call. A copy or a fill has no
+    /// threads, and its `ptx_line` is 0.
+    pub stream: Option<String>,
 }
 
 /// A mistake of a kernel that a GPU does not report. There is one per place in the code, with the first threads for
@@ -112,24 +118,23 @@ impl Finding {
     /// A copy of that many uninitialised bytes at an address to the host, by a driver call or a graph node.
     pub(crate) fn of_copy(call: &str, address: u64, bytes: usize, place: String) -> Finding {
         let count = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let (block, thread) = ([0; 3], [0; 3]);
         Finding {
             kind: FindingKind::UninitialisedCopy,
             kernel: call.to_owned(),
             bytes: Some(Bytes { space: Space::Global, address, count, place }),
-            access: Actor {
-                verb: "copy",
-                block,
-                thread,
-                ptx_line: 0,
-                source: None,
-                function: None,
-                kernel: None,
-            },
+            access: Actor::of_call("copy"),
             other: None,
             advice: Some("check that the kernel that fills it was launched before the copy"),
             times: 1,
         }
+    }
+}
+
+impl Actor {
+    /// A driver call.
+    pub(crate) fn of_call(verb: &'static str) -> Actor {
+        let (block, thread, ptx_line) = ([0; 3], [0; 3], 0);
+        Actor { verb, block, thread, ptx_line, source: None, function: None, kernel: None, stream: None }
     }
 }
 
@@ -139,6 +144,7 @@ impl FindingKind {
         match self {
             FindingKind::Uninitialised => "uninitialised-read",
             FindingKind::Race => "race",
+            FindingKind::LaunchRace => "launch-race",
             FindingKind::DivergentBarrier => "divergent-barrier",
             FindingKind::ClusterBarrier => "cluster-barrier",
             FindingKind::MissingWait => "missing-wait",
@@ -175,6 +181,9 @@ impl fmt::Display for Bytes {
 impl fmt::Display for Actor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ([bx, by, bz], [x, y, z]) = (self.block, self.thread);
+        if let (0, Some(call), Some(stream)) = (self.ptx_line, &self.kernel, &self.stream) {
+            return write!(f, "{} by `{call}` in {stream}", self.verb);
+        }
         write!(
             f,
             "{} by block ({bx}, {by}, {bz}), thread ({x}, {y}, {z}), PTX line {}",
@@ -186,10 +195,11 @@ impl fmt::Display for Actor {
         if let Some(function) = &self.function {
             write!(f, " in function `{function}`")?;
         }
-        if let Some(kernel) = &self.kernel {
-            write!(f, ", in another grid, of kernel `{kernel}`")?;
+        match (&self.kernel, &self.stream) {
+            (Some(kernel), Some(stream)) => write!(f, ", of kernel `{kernel}` in {stream}"),
+            (Some(kernel), None) => write!(f, ", in another grid, of kernel `{kernel}`"),
+            (None, _) => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -198,6 +208,10 @@ impl fmt::Display for Finding {
         let Finding { kernel, access, times, .. } = self;
         match self.kind {
             FindingKind::Race => write!(f, "race in kernel `{kernel}` on ")?,
+            FindingKind::LaunchRace => {
+                let other = self.other.as_ref().and_then(|other| other.kernel.as_deref());
+                write!(f, "race between `{kernel}` and `{}` on ", other.unwrap_or_default())?;
+            }
             FindingKind::Uninitialised => {
                 write!(f, "read of memory that was never written in kernel `{kernel}`: ")?;
             }

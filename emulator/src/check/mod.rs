@@ -5,6 +5,7 @@
 
 mod collect;
 mod finding;
+pub(crate) mod launches;
 
 pub use collect::{Checker, Findings};
 pub use finding::{Actor, Bytes, Finding, FindingKind, Space};
@@ -28,7 +29,7 @@ pub struct Checks {
     /// Reads of uninitialised bytes, which were not written since they were allocated; undefined values of registers and shuffles; copies
     /// of uninitialised bytes to the host (`init`).
     pub uninitialised: bool,
-    /// Unordered accesses to the same bytes (`race`).
+    /// Unordered accesses to the same bytes, by the threads of a kernel, or by kernels, copies and fills (`race`).
     pub races: bool,
     /// Barriers that only part of a warp reaches, and mbarriers that are initialised twice (`barrier`).
     pub barriers: bool,

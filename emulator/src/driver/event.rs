@@ -78,11 +78,17 @@ fn query(call: &Call, event: CUevent) -> Outcome {
     if let Some(other) = event.elsewhere() {
         return answer(call, other.look());
     }
-    let pending = event.recorded().filter(|point| !point.is_done());
+    let point = event.recorded();
+    let pending = point.as_ref().filter(|point| !point.is_done());
     pending.iter().for_each(|point| point.rouse());
     let ready = pending.is_none();
     call.healthy()?;
-    if ready { Ok(()) } else { Err(CUresult::CUDA_ERROR_NOT_READY) }
+    if ready {
+        point.iter().for_each(|point| point.learn());
+        Ok(())
+    } else {
+        Err(CUresult::CUDA_ERROR_NOT_READY)
+    }
 }
 
 /// The result for an event that another process has recorded.
@@ -112,6 +118,7 @@ fn synchronize(call: &Call, event: CUevent) -> Outcome {
             return Err(CUresult::CUDA_ERROR_NOT_PERMITTED);
         }
         point.wait_at_work();
+        point.learn();
     }
     call.healthy().map(|_| ())
 }
@@ -131,7 +138,9 @@ fn elapsed_time(call: &Call, milliseconds: Out<f32>, start: CUevent, end: CUeven
     let (Some(start), Some(end)) = (start.recorded(), end.recorded()) else { return Err(INVALID_HANDLE) };
     // Driver 580 returns this for a null pointer, too.
     let place = milliseconds.required().map_err(|_| INVALID_HANDLE)?;
+    let points = [&start, &end];
     let (Some(start), Some(end)) = (start.at(), end.at()) else { return Err(CUresult::CUDA_ERROR_NOT_READY) };
+    points.iter().for_each(|point| point.learn());
     // The sign tells which came first.
     let seconds = match end.checked_duration_since(start) {
         Some(time) => time.as_secs_f64(),

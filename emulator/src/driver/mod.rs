@@ -30,6 +30,7 @@ mod memory;
 mod module;
 #[doc(hidden)]
 pub mod older_abi;
+mod place;
 mod profile;
 mod profiler;
 mod queue;

@@ -11,7 +11,7 @@ use super::device_runtime::{Runtime, Waiting};
 use super::fault::{Fault, FaultKind};
 use super::kernel::Kernel;
 use super::launch::{Child, Launch, RunControl, Stats};
-use super::{grid, report};
+use super::{grid, report, watch};
 use crate::memory::Memory;
 
 /// The maximum size in bytes of the parameter buffers that are not launched yet.
@@ -69,6 +69,9 @@ pub fn run_until(
         let [ordinary, tail] = runtime.end(&memory, &child.kernel.name);
         let launched = ordinary.into_iter().chain(tail);
         waiting.extend(launched.inspect(|next| bytes += next.bytes()).rev());
+    }
+    if let (Some(family), Some(ongoing)) = (family, ends.ongoing) {
+        watch::hand_over(family, kernel, ongoing);
     }
     Ok(stats)
 }

@@ -73,7 +73,8 @@ pub(super) fn run(
     let _environment = FloatEnvironment::standard();
     let result = run_ordinary(&env, workers);
     if env.undo.is_some() {
-        schedule::run_others(&env, &result, ends);
+        // What it accesses in other orders is not compared.
+        schedule::run_others(&env, &result, RunControl { ongoing: None, ..ends });
     }
     result
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use super::kernel::Kernel;
+use crate::check::launches::Ongoing;
 use crate::interrupt;
 use crate::progress::Progress;
 
@@ -197,6 +198,8 @@ pub struct RunControl<'e> {
     pub graphs: Option<&'e dyn GraphLauncher>,
     /// Who changes nodes of graphs for it and for the kernels that it launches.
     pub nodes: Option<&'e dyn NodeUpdater>,
+    /// What it is among the launches that are checked for races with each other.
+    pub(crate) ongoing: Option<&'e Ongoing>,
 }
 
 impl RunControl<'_> {

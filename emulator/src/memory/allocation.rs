@@ -228,6 +228,15 @@ impl Allocation {
         matches!(self.backing, Backing::Managed(_) | Backing::Host { .. })
     }
 
+    /// Whether the host can see at once what kernels write there, or another process can.
+    pub fn is_seen_elsewhere(&self) -> bool {
+        match &self.backing {
+            Backing::Managed(_) | Backing::Host { .. } | Backing::Shared { .. } => true,
+            Backing::Mapped { physical, .. } => physical.is_shared(),
+            Backing::Device(_) => false,
+        }
+    }
+
     /// Whether it is managed memory.
     pub fn is_managed(&self) -> bool {
         matches!(self.backing, Backing::Managed(_))

@@ -54,6 +54,8 @@ impl Memory {
     pub fn leave(&self, base: u64) {
         // Dropped without the lock.
         let gone = self.write_map().leave(base);
-        drop(gone);
+        if let Some(gone) = gone {
+            self.forget_accesses(&gone);
+        }
     }
 }

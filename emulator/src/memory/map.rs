@@ -216,7 +216,7 @@ impl Map {
         }
     }
 
-    pub(super) fn free(&mut self, address: u64) -> Result<(), NotAnAllocation> {
+    pub(super) fn free(&mut self, address: u64) -> Result<Arc<Allocation>, NotAnAllocation> {
         let Some(allocation) = self.live.remove(&address) else {
             return Err(NotAnAllocation { address, description: self.describe(address, 1) });
         };
@@ -226,7 +226,7 @@ impl Map {
         self.snapshots.clear();
         if allocation.is_on_host() {
             // The host may soon reuse these addresses.
-            return Ok(());
+            return Ok(allocation);
         }
         self.freed.insert(address, allocation.len());
         self.freed_order.push_back(address);
@@ -235,12 +235,20 @@ impl Map {
         {
             self.freed.remove(&oldest);
         }
-        Ok(())
+        Ok(allocation)
     }
 
     pub(super) fn find(&self, address: u64) -> Option<&Arc<Allocation>> {
         let (base, allocation) = self.live.range(..=address).next_back()?;
         (address - base < allocation.len()).then_some(allocation)
+    }
+
+    /// The device address of a byte that the host has there, in a scan of all allocations.
+    pub(super) fn device_address(&self, host: u64) -> Option<u64> {
+        self.live.values().find_map(|allocation| {
+            let offset = host.checked_sub(allocation.host().addr() as u64)?;
+            (offset < allocation.len()).then(|| allocation.base() + offset)
+        })
     }
 
     /// Makes these devices reach the allocation that starts at `address`.

@@ -275,7 +275,16 @@ impl Memory {
 
     /// Gives back the allocation that starts at `address`. Kernels that hold a [`Snapshot`] keep its bytes alive.
     pub fn free(&self, address: u64) -> Result<(), NotAnAllocation> {
-        self.write_map().free(address)
+        let gone = self.write_map().free(address)?;
+        self.forget_accesses(&gone);
+        Ok(())
+    }
+
+    /// Nobody races with what was done to an allocation that is gone.
+    fn forget_accesses(&self, gone: &Allocation) {
+        if let Some(launches) = self.checker.as_ref().and_then(|checker| checker.launches()) {
+            launches.forget(gone.host().addr() as u64, gone.len());
+        }
     }
 
     /// Frees everything, although references to this memory may still exist.
@@ -287,6 +296,11 @@ impl Memory {
     /// The live allocation that contains `address`.
     pub fn find(&self, address: u64) -> Option<Arc<Allocation>> {
         self.read_map().find(address).cloned()
+    }
+
+    /// The device address of a byte that the host has at that address.
+    pub fn device_address(&self, host: u64) -> Option<u64> {
+        self.read_map().device_address(host)
     }
 
     /// The allocations that live now and that this device's kernels reach, for the kernel that starts now.

@@ -132,6 +132,21 @@ impl Memory {
         })
     }
 
+    /// The host addresses of these bytes, which may be in several pieces; none if they are not allocated.
+    pub fn host_ranges(&self, address: u64, bytes: u64) -> Vec<std::ops::Range<u64>> {
+        let Ok(pieces) = self.pieces(address, bytes) else { return Vec::new() };
+        let range = |piece: &Piece| {
+            let start = piece.allocation.host().addr() as u64 + piece.offset;
+            start..start + piece.bytes
+        };
+        pieces.as_slice().iter().map(range).collect()
+    }
+
+    /// Whether what is written at an address can be seen by the host at once, or by another process.
+    pub fn is_seen_elsewhere(&self, address: u64) -> bool {
+        self.find(address).is_some_and(|allocation| allocation.is_seen_elsewhere())
+    }
+
     /// Whether the whole range is allocated: in one piece, or in mappings side by side.
     pub fn contains(&self, address: u64, bytes: u64) -> bool {
         self.pieces(address, bytes).is_ok()

@@ -30,7 +30,10 @@ impl Memory {
     /// Moves the bytes of the allocation that starts at `address` into a file, in which they remain. Work that has looked them up before
     /// would continue with the old bytes, so there must be none. False if there is no such allocation, or no room.
     pub fn move_to(&self, address: u64, file: &Arc<SharedFile>) -> bool {
-        self.write_map().move_to(address, file)
+        let before = self.find(address);
+        let is_moved = self.write_map().move_to(address, file);
+        before.iter().filter(|_| is_moved).for_each(|before| self.forget_accesses(before));
+        is_moved
     }
 
     /// Allocates from a pool whose memory other processes can map.

@@ -45,8 +45,7 @@ fn each_fault_is_reported_and_nothing_of_its_twin() {
         let Some(finds) = &case.finds else { continue };
         let words = reported(&case, true, finds.starts_with("schedules:"));
         let is_expected = match finds.as_str() {
-            // That is a rule of the tool, which the tests of the tool cover.
-            "nothing" | "check:stream-race" => words.is_empty(),
+            "nothing" => words.is_empty(),
             finds => words.iter().any(|word| word == finds),
         };
         assert!(is_expected, "{}: {finds} is expected, not {words:?}", case.name);

@@ -7,6 +7,7 @@ use super::Context;
 use super::current::named;
 use super::green::context_of_green;
 use crate::driver::entry::{INVALID_CONTEXT, INVALID_HANDLE, Outcome, entries};
+use crate::driver::place;
 use crate::driver::queue::{Completion, Job};
 use crate::driver::state::Call;
 use crate::driver::stream::capture::captured_in;
@@ -27,11 +28,12 @@ impl Context {
         let job = match event.begin() {
             None => Job::Point,
             Some(recording) => Job::Run(Box::new(move || {
+                place::tell_host();
                 recording.reached();
                 Ok(())
             })),
         };
-        self.order.beside().submit(self.order.last(), job)
+        self.order.beside().submit_behind(self.order.last(), || self.order.all(), job)
     }
 
     /// For functions that concern all streams: refused while one is captured.

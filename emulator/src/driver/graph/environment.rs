@@ -15,6 +15,7 @@ use crate::driver::counted::Counted;
 use crate::driver::entry::INVALID_VALUE;
 use crate::driver::handles::Found;
 use crate::driver::logs;
+use crate::driver::place;
 use crate::driver::queue::{Completion, Job};
 use crate::driver::slot;
 use crate::driver::state::{Shared, lock};
@@ -111,6 +112,7 @@ impl Environment {
             launched: Mutex::default(),
         });
         plan.begin();
+        place::begin_graph();
         let turn = Turn {
             state: launch.state.clone(),
             stream: launch.stream,

@@ -6,6 +6,7 @@
 
 mod attribute;
 mod batch;
+mod branches;
 pub(super) mod capture;
 mod change;
 mod child;

@@ -2,6 +2,7 @@
 
 use cuda_driver_sys::CUgraphNode;
 
+use super::branches::Branches;
 use super::operation::Operation;
 use super::user_object::Hold;
 use super::{Graph, Node, waits};
@@ -186,13 +187,17 @@ impl Plan {
         if self.waits {
             return waits::run(self, turn);
         }
-        for step in self.order.iter().filter_map(|index| self.steps.get(*index)) {
+        let mut branches = Branches::new(self.steps.len());
+        for (index, step) in self.order.iter().filter_map(|index| Some((*index, self.steps.get(*index)?))) {
             // A fault of another kernel may have ended everything.
             if turn.state.fault.check().is_err() {
                 break;
             }
+            branches.enter(index, &step.after);
             step.run(turn)?;
+            branches.leave(index);
         }
+        branches.finish();
         Ok(())
     }
 }

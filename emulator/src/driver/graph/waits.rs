@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::branches::Branches;
 use super::operation::Operation;
 use super::plan::Plan;
 use crate::driver::work::values::{Nap, Next};
@@ -16,11 +17,14 @@ struct Progress {
     waiting: BTreeMap<usize, Next>,
     /// Of steps with a graph: how far that one is.
     inner: BTreeMap<usize, Progress>,
+    branches: Branches,
 }
 
 impl Progress {
     fn new(plan: &Plan) -> Progress {
-        Progress { done: vec![false; plan.steps().len()], waiting: BTreeMap::new(), inner: BTreeMap::new() }
+        let steps = plan.steps().len();
+        let (waiting, inner) = (BTreeMap::new(), BTreeMap::new());
+        Progress { done: vec![false; steps], waiting, inner, branches: Branches::new(steps) }
     }
 
     fn is_done(&self) -> bool {
@@ -49,6 +53,7 @@ pub(super) fn run(plan: &Plan, turn: &Turn) -> Result<(), Box<Fault>> {
             nap.take();
         }
     }
+    progress.branches.finish();
     Ok(())
 }
 
@@ -65,6 +70,7 @@ fn advance(plan: &Plan, progress: &mut Progress, turn: &Turn) -> Result<bool, Bo
         if turn.state.fault.check().is_err() {
             break;
         }
+        progress.branches.enter(*index, &step.after);
         let done = match (&step.operation, &*step.inner) {
             (Operation::Work(Work::Values(batch)), _) => {
                 let next = progress.waiting.entry(*index).or_default();
@@ -75,13 +81,18 @@ fn advance(plan: &Plan, progress: &mut Progress, turn: &Turn) -> Result<bool, Bo
             (Operation::Child(_), [inner]) if inner.waits() => {
                 let within = progress.inner.entry(*index).or_insert_with(|| Progress::new(inner));
                 moved |= advance(inner, within, turn)?;
-                within.is_done()
+                let is_done = within.is_done();
+                if is_done {
+                    within.branches.finish();
+                }
+                is_done
             }
             _ => {
                 step.run(turn)?;
                 true
             }
         };
+        progress.branches.leave(*index);
         if let (true, Some(place)) = (done, progress.done.get_mut(*index)) {
             (*place, moved) = (true, true);
         }

@@ -172,6 +172,11 @@ impl State {
         self.memory.find(address).is_some_and(|allocation| allocation.is_read_only())
     }
 
+    /// Whether the host has the memory at an address, too.
+    pub(in crate::driver) fn is_on_host(&self, address: u64) -> bool {
+        self.memory.find(address).is_some_and(|allocation| allocation.is_on_host())
+    }
+
     /// Allocates for a context.
     pub(in crate::driver) fn allocate(&self, context: &Context, bytes: usize) -> Outcome<u64> {
         let address = context.memory.allocate_for(bytes as u64, Reach::Peers).map_err(|_| OUT_OF_MEMORY)?;

@@ -1,9 +1,11 @@
-//! `cuMemsetD*`: returns before the memory is filled, as on a GPU.
+//! `cuMemsetD*`: returns before the memory is filled, as on a GPU; only without `Async`, and for memory that the host has too, it waits ("API
+//! synchronization behavior" in the driver's manual).
 
 use cuda_driver_sys::*;
 use std::ffi::{c_uchar, c_uint, c_ushort};
 use std::sync::Arc;
 
+use super::copy::Mode;
 use crate::driver::entry::{Outcome, entries};
 use crate::driver::state::Call;
 use crate::driver::stream::{Pace, Stream};
@@ -36,7 +38,7 @@ fn line(target: CUdeviceptr, count: usize) -> Area {
 }
 
 /// `element` is the size of the value.
-fn fill(call: &Call, stream: &Arc<Stream>, area: Area, value: u32, element: usize) -> Outcome {
+fn fill(call: &Call, stream: &Arc<Stream>, area: Area, value: u32, element: usize, mode: Mode) -> Outcome {
     let state = call.healthy()?;
     let (target, pitch, width, height) = area;
     if width == 0 || height == 0 {
@@ -44,22 +46,26 @@ fn fill(call: &Call, stream: &Arc<Stream>, area: Area, value: u32, element: usiz
     }
     let fill =
         Fill { target, pitch, value, element: element as u32, width, height, origin: None, context: 0 };
-    let pace = if fill.check(state)? <= SMALL { Pace::Small } else { Pace::Queued };
+    let pace = match fill.check(state)? {
+        _ if mode == Mode::Blocking && state.is_on_host(target) => Pace::Blocking,
+        ..=SMALL => Pace::Small,
+        _ => Pace::Queued,
+    };
     stream.give(call, Work::Fill(fill), pace).map(|_| ())
 }
 
 macro_rules! fills {
     ($($name:ident $name_async:ident $rows:ident $rows_async:ident $type:ty;)*) => {$(
         fn $name(call: &Call, target: CUdeviceptr, value: $type, count: usize) -> Outcome {
-            fill(call, &call.default_stream()?, line(target, count), value.into(), size_of::<$type>())
+            fill(call, &call.default_stream()?, line(target, count), value.into(), size_of::<$type>(), Mode::Blocking)
         }
 
         fn $name_async(call: &Call, target: CUdeviceptr, value: $type, count: usize, stream: CUstream) -> Outcome {
-            fill(call, &call.stream(stream)?, line(target, count), value.into(), size_of::<$type>())
+            fill(call, &call.stream(stream)?, line(target, count), value.into(), size_of::<$type>(), Mode::Asynchronous)
         }
 
         fn $rows(call: &Call, target: CUdeviceptr, pitch: usize, value: $type, width: usize, height: usize) -> Outcome {
-            fill(call, &call.default_stream()?, (target, pitch, width, height), value.into(), size_of::<$type>())
+            fill(call, &call.default_stream()?, (target, pitch, width, height), value.into(), size_of::<$type>(), Mode::Blocking)
         }
 
         fn $rows_async(
@@ -71,7 +77,7 @@ macro_rules! fills {
             height: usize,
             stream: CUstream,
         ) -> Outcome {
-            fill(call, &call.stream(stream)?, (target, pitch, width, height), value.into(), size_of::<$type>())
+            fill(call, &call.stream(stream)?, (target, pitch, width, height), value.into(), size_of::<$type>(), Mode::Asynchronous)
         }
     )*};
 }

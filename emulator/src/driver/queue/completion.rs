@@ -5,6 +5,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Queue;
+use super::ticket::Over;
+use crate::check::launches::Past;
+use crate::driver::place;
 use crate::driver::state::{self, lock};
 
 /// Work of another process, which can only be polled.
@@ -41,6 +44,8 @@ pub(in crate::driver) struct Completion {
     queue: Weak<Queue>,
     /// Set if the work belongs to another process.
     elsewhere: Option<Box<dyn Elsewhere>>,
+    /// What is over when it is done, if races between launches are checked.
+    over: OnceLock<Box<Over>>,
 }
 
 impl Completion {
@@ -54,8 +59,8 @@ impl Completion {
         Arc::new(Completion { elsewhere: Some(Box::new(work)), ..Completion::default() })
     }
 
-    /// A completion in the past.
-    pub(super) fn past() -> Arc<Completion> {
+    /// A completion that has happened.
+    pub(super) fn over() -> Arc<Completion> {
         let completion = Completion::default();
         completion.complete();
         Arc::new(completion)
@@ -67,6 +72,41 @@ impl Completion {
         self.at.get_or_init(Instant::now);
         if *awaited {
             self.reached.notify_all();
+        }
+    }
+
+    /// When it is done, all of that is over.
+    pub(in crate::driver) fn set_past(&self, past: Past) {
+        self.set_over(Over { past, kernel: None });
+    }
+
+    /// The same, with the kernel that it is.
+    pub(super) fn set_over(&self, over: Over) {
+        // Set once, before it is done.
+        let _ = self.over.set(Box::new(over));
+    }
+
+    /// What is over when it is done, if that is known.
+    pub(in crate::driver) fn past(&self) -> Option<&Past> {
+        self.over.get().map(|over| &over.past)
+    }
+
+    /// The number of the kernel that it is, if that is known.
+    pub(super) fn kernel(&self) -> Option<u64> {
+        self.over.get().and_then(|over| over.kernel)
+    }
+
+    /// Whether it is another process's work.
+    pub(in crate::driver) fn is_elsewhere(&self) -> bool {
+        self.elsewhere.is_some()
+    }
+
+    /// The host knows that it is done.
+    pub(in crate::driver) fn learn(&self) {
+        if let Some(past) = self.past()
+            && let Some(launches) = place::checker().as_ref().and_then(|checker| checker.launches())
+        {
+            launches.learn(past);
         }
     }
 

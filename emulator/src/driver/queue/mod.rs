@@ -9,15 +9,19 @@
 
 mod completion;
 mod task;
+mod ticket;
 pub(super) mod workers;
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
-use super::slot;
 use super::state::{self, lock};
+use super::{place, slot};
+use crate::check::Checker;
 pub(super) use completion::{Completion, Elsewhere, Pause};
 pub(super) use task::Job;
 use task::Tasks;
+pub(super) use ticket::Before;
+use ticket::{Gathered, Ticket};
 
 /// How a stream is ordered with the legacy stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +44,8 @@ pub(super) struct Order {
     ends: Mutex<Ends>,
     /// The completions that all later work depends on.
     gates: Mutex<Vec<Arc<Completion>>>,
+    /// The same, if races between launches are checked: those that are done, too.
+    gated: Mutex<Before>,
     /// Held while a point of the order is created and an event is set to it: if two threads record one event, the later point is
     /// set later.
     records: Mutex<()>,
@@ -51,6 +57,9 @@ struct Ends {
     busy: Vec<Arc<End>>,
     /// The end of the legacy stream, once there is one.
     legacy: Option<Arc<End>>,
+    /// If races between launches are checked: the last work of all queues, and of the blocking ones since the legacy stream's last.
+    all: Gathered,
+    blocking: Gathered,
 }
 
 /// The end of a queue: the work submitted last.
@@ -77,6 +86,9 @@ pub(super) struct Queue {
     end: Arc<End>,
     /// Whether no other queue of its order waits for it.
     is_beside: bool,
+    /// The check for races between launches, if that is on, and the number of the queue there.
+    checker: Option<Arc<Checker>>,
+    lane: u64,
     tasks: Mutex<Tasks>,
     ready: Condvar,
     /// Signalled when a piece of work was removed.
@@ -147,13 +159,29 @@ impl Order {
         lock(&self.ends).last()
     }
 
+    /// All work submitted before, if races between launches are checked.
+    pub(super) fn all(&self) -> Before {
+        lock(&self.ends).all.all()
+    }
+
     /// Waits for all work submitted before.
     pub(super) fn synchronize(&self) {
-        self.last().iter().for_each(|completion| completion.wait_at_work());
+        let (last, all) = {
+            let mut ends = lock(&self.ends);
+            (ends.last(), ends.all.all())
+        };
+        last.iter().for_each(|completion| completion.wait_at_work());
+        all.learn();
     }
 
     /// Makes all later work depend on that point, too.
     pub(super) fn wait_for(&self, point: Option<Arc<Completion>>) {
+        if let Some(point) = point.as_ref().filter(|_| place::checker().is_some()) {
+            let mut gated = lock(&self.gated);
+            let before = std::mem::take(&mut *gated);
+            gated.extend(before);
+            gated.add(Arc::clone(point));
+        }
         let mut gates = lock(&self.gates);
         gates.retain(|gate| !gate.is_done());
         gates.extend(point.filter(|point| !point.is_done()));
@@ -176,7 +204,10 @@ pub(super) fn hold(orders: &[Arc<Order>], gate: &Arc<Completion>) -> Vec<Arc<Com
 
 impl Queue {
     fn new(order: &Arc<Order>, kind: Kind, is_beside: bool) -> Arc<Queue> {
-        let last = Last { work: Completion::past(), is_listed: false };
+        let last = Last { work: Completion::over(), is_listed: false };
+        let checker = place::checker();
+        let lane =
+            checker.as_ref().and_then(|checker| checker.launches()).map_or(0, |launches| launches.lane());
         Arc::new(Queue {
             id: state::get().map_or(0, |state| state.id()),
             kind,
@@ -184,10 +215,17 @@ impl Queue {
             order: Arc::clone(order),
             end: Arc::new(End { kind, last: Mutex::new(last) }),
             is_beside,
+            checker,
+            lane,
             tasks: Mutex::default(),
             ready: Condvar::new(),
             room: Condvar::new(),
         })
+    }
+
+    /// Whether races between launches are checked.
+    pub(super) fn is_checked(&self) -> bool {
+        self.checker.is_some()
     }
 
     /// The work submitted last.
@@ -197,10 +235,57 @@ impl Queue {
 
     /// Sets the work submitted last.
     fn set_last(&self, ends: &mut Ends, work: Arc<Completion>) {
+        if self.checker.is_some() && !self.is_beside {
+            ends.all.set(self.id, &work);
+            if matches!(self.kind, Kind::PerThread | Kind::Blocking) {
+                ends.blocking.set(self.id, &work);
+            }
+        }
         if self.is_beside {
             lock(&self.end.last).work = work;
         } else {
             ends.give(&self.end, work);
+        }
+    }
+
+    /// The place of the next piece of work, which comes behind `more`, too.
+    #[cold]
+    fn ticket(&self, checker: &Arc<Checker>, ends: &mut Ends, more: Before) -> Box<Ticket> {
+        let mut before = self.turn_asked(ends);
+        if self.kind == Kind::Legacy {
+            ends.blocking.take();
+        }
+        before.extend(lock(&self.order.gated).clone());
+        before.extend(more);
+        Box::new(Ticket::new(checker, self, before))
+    }
+
+    /// What the next piece of work comes behind in its own context, whether or not that is done.
+    fn turn_asked(&self, ends: &Ends) -> Before {
+        let mut before = match self.kind {
+            Kind::Legacy => ends.blocking.all(),
+            Kind::PerThread | Kind::Blocking | Kind::NonBlocking => Before::default(),
+        };
+        before.add(self.last());
+        if let (Kind::PerThread | Kind::Blocking, Some(legacy)) = (self.kind, &ends.legacy) {
+            before.add(legacy.last());
+        }
+        before
+    }
+
+    /// What counts as its work, if races between launches are checked: that of the blocking streams too, for the legacy stream.
+    fn asked(&self) -> Option<Before> {
+        self.checker.as_ref()?;
+        match self.kind {
+            Kind::Legacy => Some(self.turn_asked(&lock(&self.order.ends))),
+            Kind::PerThread | Kind::Blocking | Kind::NonBlocking => Some(Before::from(vec![self.last()])),
+        }
+    }
+
+    /// The host knows that all its work is done.
+    pub(super) fn learn(&self) {
+        if let Some(asked) = self.asked() {
+            asked.learn();
         }
     }
 
@@ -226,11 +311,13 @@ impl Queue {
 
     /// Waits until all its work is done.
     pub(super) fn synchronize(&self) {
+        let asked = self.asked();
         if self.kind == Kind::Legacy {
             self.pending().iter().for_each(|completion| completion.wait_at_work());
         } else {
             self.last().wait_at_work();
         }
+        asked.into_iter().for_each(|asked| asked.learn());
     }
 
     /// The dependencies of the next piece of work, besides its events.

@@ -6,8 +6,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use super::{Completion, Queue, workers};
+use super::ticket::Ticket;
+use super::{Before, Completion, Queue, workers};
 use crate::driver::entry::Outcome;
+use crate::driver::place;
 use crate::driver::state::{self, lock};
 use crate::engine::Fault;
 
@@ -34,10 +36,15 @@ pub(super) struct Task {
     after: Vec<Arc<Completion>>,
     job: Job,
     done: Arc<Completion>,
+    /// Its place, if races between launches are checked.
+    ticket: Option<Box<Ticket>>,
 }
 
 impl Drop for Task {
     fn drop(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            self.done.set_over(ticket.end());
+        }
         self.done.complete();
     }
 }
@@ -83,11 +90,31 @@ impl Queue {
         after: impl IntoIterator<Item = Arc<Completion>>,
         job: Job,
     ) -> Outcome<Arc<Completion>> {
+        self.submit_behind(after, Before::default, job)
+    }
+
+    /// The same; for the check for races between launches it comes behind `more`, too.
+    pub(in crate::driver) fn submit_behind(
+        self: &Arc<Self>,
+        after: impl IntoIterator<Item = Arc<Completion>>,
+        more: impl FnOnce() -> Before,
+        job: Job,
+    ) -> Outcome<Arc<Completion>> {
+        let more = self.checker.as_ref().map(|checker| (checker, more()));
         let mut ends = lock(&self.order.ends);
         let mut before = self.before(&mut ends);
-        before.extend(after.into_iter().filter(|completion| !completion.is_done()));
+        let is_pending = |completion: &Arc<Completion>| !completion.is_done();
+        let ticket = if let Some((checker, mut more)) = more {
+            let after: Vec<_> = after.into_iter().collect();
+            before.extend(after.iter().filter(|completion| is_pending(completion)).cloned());
+            after.into_iter().for_each(|completion| more.add(completion));
+            Some(self.ticket(checker, &mut ends, more))
+        } else {
+            before.extend(after.into_iter().filter(is_pending));
+            None
+        };
         let done = Completion::of(self);
-        let task = Task { after: before, job, done: Arc::clone(&done) };
+        let task = Task { after: before, job, done: Arc::clone(&done), ticket };
         if task.after.is_empty() && matches!(task.job, Job::Point) {
             // A point that is already passed needs no thread: dropped, it is done.
             drop(task);
@@ -105,18 +132,22 @@ impl Queue {
         work: impl FnOnce() -> Result<(), Box<Fault>>,
     ) -> Outcome<Arc<Completion>> {
         let done = Arc::new(Completion::default());
-        let before = {
+        let (before, ticket) = {
             let mut ends = lock(&self.order.ends);
             let before = self.before(&mut ends);
+            let checker = self.checker.as_ref();
+            let ticket = checker.map(|checker| self.ticket(checker, &mut ends, Before::default()));
             self.set_last(&mut ends, Arc::clone(&done));
-            before
+            (before, ticket)
         };
         // Others wait for this: done when it leaves here, by a panic too.
-        let task = Task { after: before, job: Job::Point, done: Arc::clone(&done) };
+        let mut task = Task { after: before, job: Job::Point, done: Arc::clone(&done), ticket };
         task.after.iter().for_each(|completion| completion.wait_at_work());
         let state = state::get().ok_or(CUresult::CUDA_ERROR_NOT_INITIALIZED)?;
         let fault = &state.fault;
+        let here = task.ticket.as_mut().map(|ticket| ticket.enter());
         let outcome = if fault.check().is_ok() { work() } else { Ok(()) };
+        drop(here);
         if let Err(report) = outcome {
             fault.raise(*report);
         }
@@ -131,15 +162,18 @@ impl Queue {
         work: impl FnOnce() -> Result<(), Box<Fault>> + Send + 'static,
     ) -> Outcome<Arc<Completion>> {
         let done = Arc::new(Completion::default());
-        {
+        let ticket = {
             let mut ends = lock(&self.order.ends);
             if !self.before(&mut ends).is_empty() {
                 drop(ends);
                 return self.submit(None, Job::Run(Box::new(work)));
             }
+            let checker = self.checker.as_ref();
+            let ticket = checker.map(|checker| self.ticket(checker, &mut ends, Before::default()));
             self.set_last(&mut ends, Arc::clone(&done));
-        }
-        let task = Task { after: Vec::new(), job: Job::Run(Box::new(work)), done: Arc::clone(&done) };
+            ticket
+        };
+        let task = Task { after: Vec::new(), job: Job::Run(Box::new(work)), done: Arc::clone(&done), ticket };
         task.run();
         Ok(done)
     }
@@ -147,7 +181,7 @@ impl Queue {
     /// Does a job at once, whatever the context's other work waits for: for a queue that is given nothing else.
     pub(in crate::driver) fn begin(self: &Arc<Self>, job: Job) -> Outcome<Arc<Completion>> {
         let done = Completion::of(self);
-        self.push(Task { after: Vec::new(), job, done: Arc::clone(&done) })?;
+        self.push(Task { after: Vec::new(), job, done: Arc::clone(&done), ticket: None })?;
         self.hurry();
         Ok(done)
     }
@@ -255,11 +289,12 @@ impl Task {
     pub(super) fn run(mut self) {
         let Some(state) = state::get() else { return };
         let job = std::mem::replace(&mut self.job, Job::Point);
+        let _here = self.ticket.as_mut().map(|ticket| ticket.enter());
         let fault = state.fault.check().err();
         let job = || match (job, fault) {
             (Job::Run(run) | Job::Call(run), None) => run(),
             (Job::Notify(call), fault) => {
-                call(fault.unwrap_or(CUresult::CUDA_SUCCESS));
+                place::host_function(|| call(fault.unwrap_or(CUresult::CUDA_SUCCESS)));
                 Ok(())
             }
             (Job::Point | Job::Run(_) | Job::Call(_), _) => Ok(()),

@@ -72,7 +72,12 @@ fn query(call: &Call, stream: CUstream) -> Outcome {
     let ready = callback_stream() != Some(stream.handle) && stream.is_idle();
     // The last work may have been the fault.
     call.healthy()?;
-    if ready { Ok(()) } else { Err(CUresult::CUDA_ERROR_NOT_READY) }
+    if ready {
+        stream.learn();
+        Ok(())
+    } else {
+        Err(CUresult::CUDA_ERROR_NOT_READY)
+    }
 }
 
 fn synchronize(call: &Call, stream: CUstream) -> Outcome {

@@ -7,6 +7,7 @@ use super::Stream;
 use super::capture::fail;
 use crate::driver::counted::counted;
 use crate::driver::entry::Outcome;
+use crate::driver::place;
 use crate::driver::queue::{Completion, Job};
 use crate::driver::state::Call;
 use crate::driver::work::event::Event;
@@ -63,11 +64,14 @@ impl Stream {
         let queue = &self.queue;
         let work = if pace == Pace::Detached && !self.is_idle() { work.detached() } else { work };
         let done = match pace {
+            // What is in the device's memory when the call returns is not promised.
+            Pace::Detached if work.is_of_the_call() => queue.perform(|| work.run(0, &turn)),
             // Memory of the caller's is not left to a thread.
-            _ if work.is_of_the_call() => queue.perform(|| work.run(0, &turn)),
-            Pace::Blocking => queue.perform(|| work.run(0, &turn)),
+            _ if pace == Pace::Blocking || work.is_of_the_call() => {
+                queue.perform(|| work.run(0, &turn)).inspect(|done| done.learn())
+            }
             Pace::Small => queue.submit_small(move || work.run(0, &turn)),
-            Pace::Queued | Pace::Detached => {
+            Pace::Queued | Pace::Detached | Pace::Blocking => {
                 let job = if matches!(work, Work::Host(_)) { Job::Call } else { Job::Run };
                 queue.submit(None, job(Box::new(move || work.run(0, &turn))))
             }
@@ -115,6 +119,7 @@ impl Stream {
         let done = match event.begin() {
             None => self.queue.submit(None, Job::Point),
             Some(recording) => self.queue.submit_small(move || {
+                place::tell_host();
                 recording.reached();
                 Ok(())
             }),
@@ -139,13 +144,15 @@ impl Stream {
             }
             (Some(recorder), None) => Err(fail(&*recorder, CUresult::CUDA_ERROR_STREAM_CAPTURE_ISOLATION)),
             (None, Some(event)) => self.join(event),
-            (None, None) => match recorded.filter(|recorded| !recorded.is_done()) {
-                Some(recorded) => {
-                    self.wait_for_room();
-                    self.queue.submit(Some(recorded), Job::Point).map(|_| ())
+            (None, None) => {
+                match recorded.filter(|recorded| !recorded.is_done() || self.queue.is_checked()) {
+                    Some(recorded) => {
+                        self.wait_for_room();
+                        self.queue.submit(Some(recorded), Job::Point).map(|_| ())
+                    }
+                    None => Ok(()),
                 }
-                None => Ok(()),
-            },
+            }
         }
     }
 }

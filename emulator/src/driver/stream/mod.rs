@@ -74,6 +74,11 @@ impl Stream {
         self.queue.is_idle()
     }
 
+    /// The host knows that all its work is done.
+    fn learn(&self) {
+        self.queue.learn();
+    }
+
     /// Waits until all its work is done.
     pub(super) fn synchronize(&self) {
         self.queue.synchronize();

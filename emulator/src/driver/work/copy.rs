@@ -13,9 +13,11 @@ use std::sync::Arc;
 use super::Turn;
 use super::ends::{End, transfer};
 use crate::check::Finding;
+use crate::check::launches::Way;
 use crate::driver::entry::{INVALID_VALUE, Outcome};
 use crate::driver::fault::bad_range;
 use crate::driver::memory::origin::Origin;
+use crate::driver::place::{self, Accesses};
 use crate::driver::state::{Call, State};
 use crate::engine::Fault;
 use crate::memory::{BadRange, Memory};
@@ -135,6 +137,7 @@ impl Copy3d {
     pub(super) fn run(&self, turn: &Turn) -> Result<(), Box<Fault>> {
         let (memory, (target, source)) = (&turn.state.memory, self.regions());
         self.look(turn);
+        let ongoing = place::begin(turn.stream, turn.caller.unwrap_or("memcpy node"));
         let done = match (&self.0.bytes, target.first) {
             (Some(bytes), End::Device(address)) => memory.copy_from_host(address, bytes),
             // SAFETY: 1, 2: device regions are looked up when they are used. Host regions are rows that the program has
@@ -144,7 +147,26 @@ impl Copy3d {
             // the call that passed them.
             _ => unsafe { transfer_rows(memory, target, source, self.0.size) },
         };
+        if let Some(ongoing) = ongoing {
+            ongoing.touch(self.accesses(memory).touched());
+            place::end(ongoing, memory);
+        }
         done.map_err(|error| bad_range(turn.caller.unwrap_or("memcpy node"), &error))
+    }
+
+    /// What it accesses, but for what only the call may touch.
+    fn accesses(&self, memory: &Memory) -> Accesses {
+        let (size, mut accesses) = (self.0.size, Accesses::default());
+        let (target, source) = self.regions();
+        for (region, writes) in [(target, true), (source, false)] {
+            if region.is_pageable() {
+                continue;
+            }
+            for (z, y) in (0..size.depth).flat_map(|z| (0..size.height).map(move |y| (z, y))) {
+                accesses.add(memory, region.row(y, z).address(), size.width as u64, Way::Copy, writes);
+            }
+        }
+        accesses
     }
 
     /// Reports a copy to the host of memory that was never written.

@@ -10,6 +10,7 @@ use super::shared_event::{Awaited as Other, Recording, SharedEvent};
 use crate::driver::context::Context;
 use crate::driver::entry::{INVALID_CONTEXT, INVALID_HANDLE, Outcome};
 use crate::driver::handles::{Found, Handles};
+use crate::driver::place;
 use crate::driver::queue::Completion;
 use crate::driver::slot::{PerSlot, per_slot};
 use crate::driver::state::{Call, lock};
@@ -150,11 +151,19 @@ impl Points {
         match self.0.get(&node) {
             Some(Awaited::Made(point, recording)) => {
                 if let Some(recording) = lock(recording).take() {
+                    place::tell_host();
                     recording.reached();
                 }
+                place::with(|place| point.set_past(place.past.clone()));
                 point.complete();
             }
-            Some(Awaited::Before(Some(point))) => point.wait(),
+            Some(Awaited::Before(Some(point))) => {
+                point.wait();
+                place::with(|place| point.past().into_iter().for_each(|past| place.past.join(past)));
+                if point.is_elsewhere() {
+                    place::hear_host();
+                }
+            }
             _ => {}
         }
     }

@@ -9,11 +9,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::Turn;
+use crate::check::launches::Way;
 use crate::driver::context::Context;
 use crate::driver::entry::{INVALID_VALUE, Outcome};
 use crate::driver::fault::bad_range;
 use crate::driver::handles::to_c;
 use crate::driver::memory::allocations::ALLOCATIONS;
+use crate::driver::place::{self, Accesses};
 use crate::driver::state::State;
 use crate::engine::Fault;
 use crate::memory::BadRange;
@@ -79,7 +81,29 @@ impl Batch {
             }
             next.0 += 1;
         }
+        self.note(turn);
         Ok(true)
+    }
+
+    /// All of it is done: what that means for the check for races between launches.
+    fn note(&self, turn: &Turn) {
+        let Some(ongoing) = place::begin(turn.stream, turn.caller.unwrap_or("memory operations")) else {
+            return;
+        };
+        let (memory, mut accesses) = (&turn.state.memory, Accesses::default());
+        for operation in &self.operations {
+            let (word, way, writes) = match operation {
+                Operation::Wait(word, _) => (word, Way::Poll, false),
+                Operation::Write(word) => (word, Way::Flag, true),
+                Operation::Barrier(_) => continue,
+            };
+            accesses.add(memory, word.address, word.bytes as u64, way, writes);
+            if !writes && memory.is_seen_elsewhere(word.address) {
+                ongoing.hear_host();
+            }
+        }
+        ongoing.touch(accesses.touched());
+        place::end(ongoing, memory);
     }
 }
 
@@ -202,7 +226,12 @@ impl Operation {
     fn try_run(self, state: &State, context: &Context) -> Result<bool, BadRange> {
         match self {
             Operation::Barrier(_) => Ok(true),
-            Operation::Write(word) => word.write(state).map(|()| true),
+            Operation::Write(word) => {
+                if state.memory.is_seen_elsewhere(word.address) {
+                    place::tell_host();
+                }
+                word.write(state).map(|()| true)
+            }
             // A fault ends all work, the end of a context that of its streams.
             Operation::Wait(..) if state.fault.check().is_err() || !context.is_alive() => Ok(true),
             Operation::Wait(word, comparison) => Ok(word.is_met(word.read(state)?, comparison)),

@@ -23,7 +23,8 @@ pub(super) const ROWS: &[Row] = &[
     build("nanosleep.u32", nanosleep),
     build("pmevent", nothing),
     build("pmevent.mask", nothing),
-    build("griddepcontrol.{launch_dependents|wait}", nothing),
+    build("griddepcontrol.launch_dependents", |builder, _| event(builder, Event::Dependents { wait: false })),
+    build("griddepcontrol.wait", |builder, _| event(builder, Event::Dependents { wait: true })),
     build("setmaxnreg.{inc|dec}.sync.aligned.u32", nothing),
 ];
 

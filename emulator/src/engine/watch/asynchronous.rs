@@ -130,6 +130,9 @@ impl Watch {
             }
             // SAFETY: 1: an instruction of the entered code that has the operands of an `mbarrier`: the caller's duty 1.
             Event::CopiesArrive { extra } => return unsafe { self.copies_arrive(lanes, inst, who, extra) },
+            Event::Dependents { wait } => {
+                env.ends.ongoing.into_iter().for_each(|ongoing| ongoing.depend(wait));
+            }
             Event::Init | Event::Invalidate => {
                 // SAFETY: 1: as in `CopiesArrive`.
                 let touches = unsafe { touches(lanes, inst, &BARRIER) };

@@ -20,7 +20,7 @@ pub(super) const ADVICE: &str = "look for an index that is too large or negative
 pub(super) const CONSTANT_ADVICE: &str = "`__constant__` memory is written by the host between kernels; what kernels write belongs in `__device__` memory";
 
 /// What a lane accesses.
-pub(super) struct Spot {
+pub(super) struct LaneAccess {
     pub(super) space: Space,
     /// The address, as the kernel has it.
     pub(super) address: u64,
@@ -29,18 +29,18 @@ pub(super) struct Spot {
     pub(super) offset: i64,
 }
 
-impl Spot {
+impl LaneAccess {
     /// An access of memory that threads share.
-    pub(super) fn of(touch: &Touch) -> Spot {
+    pub(super) fn of(touch: &Touch) -> LaneAccess {
         let space = if touch.region.private { Space::Shared } else { Space::Global };
         let offset = touch.address & ((1 << windows::RANK_SHIFT) - 1);
-        Spot { space, address: touch.address, bytes: touch.bytes, offset: offset as i64 }
+        LaneAccess { space, address: touch.address, bytes: touch.bytes, offset: offset as i64 }
     }
 
     /// An access of local memory, at that offset in it.
-    pub(super) fn of_local(lanes: &Lanes<'_>, offset: u32, bytes: u64) -> Spot {
+    pub(super) fn of_local(lanes: &Lanes<'_>, offset: u32, bytes: u64) -> LaneAccess {
         let start = i64::from(windows::LOCAL_START + lanes.local_base);
-        Spot { space: Space::Local, address: offset.into(), bytes, offset: i64::from(offset) - start }
+        LaneAccess { space: Space::Local, address: offset.into(), bytes, offset: i64::from(offset) - start }
     }
 
     /// For a finding, which describes the place.
@@ -59,7 +59,7 @@ impl Spot {
 
 impl Base {
     /// Where an access lies, if it is not in what its address is computed from.
-    pub(super) fn missed_by(&self, env: &Env<'_>, spot: &Spot) -> Option<String> {
+    pub(super) fn missed_by(&self, env: &Env<'_>, spot: &LaneAccess) -> Option<String> {
         match self {
             Base::Shared { name, address: start, bytes } => {
                 own(env, spot, Space::Shared, (name, *start, *bytes))
@@ -81,7 +81,7 @@ impl Base {
 /// Where an access lies, if it is not in that variable of shared or local memory: its name, where it begins, and how long it is.
 fn own(
     env: &Env<'_>,
-    spot: &Spot,
+    spot: &LaneAccess,
     space: Space,
     (name, start, bytes): (&str, u32, Option<u64>),
 ) -> Option<String> {
@@ -110,7 +110,7 @@ fn parameter(env: &Env<'_>, offset: u32) -> Option<u64> {
 }
 
 /// Where an access lies, if it does not lie in the allocation of an address.
-fn missed(env: &Env<'_>, address: u64, spot: &Spot) -> Option<String> {
+fn missed(env: &Env<'_>, address: u64, spot: &LaneAccess) -> Option<String> {
     let of = |address| env.snapshot.get(env.snapshot.find(address)?);
     let own: &Allocation = of(address)?;
     if spot.space == Space::Global {

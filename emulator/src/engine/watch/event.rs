@@ -27,6 +27,11 @@ pub(crate) enum Event {
     RegisterFence,
     /// `fence.proxy.async`
     ProxyFence,
+    /// `griddepcontrol`
+    Dependents {
+        /// `wait`: what the grid depends on is over; else grids that depend on this one may begin.
+        wait: bool,
+    },
     /// `mbarrier.init`
     Init,
     /// `mbarrier.inval`

@@ -16,6 +16,7 @@ use super::super::kernel::Kernel;
 use super::clock::{Clock, Times};
 use super::stamp::{Shadow, Stamp};
 use super::unit::{Shape, WarpId};
+use crate::memory::Snapshot;
 
 /// What to do where an access of the launching grid is not before the launch.
 const LAUNCH_ADVICE: &str = "a grid sees what the thread that launches it has done, or waited for, before the launch, and nobody sees what it does but grids in the tail (`cudaStreamTailLaunch`)";
@@ -81,6 +82,8 @@ pub(in crate::engine) struct Family {
     /// Who accessed global memory.
     pub(super) global: Shadow,
     pub(super) grids: Grids,
+    /// The allocations when the launch of the host began.
+    pub(super) snapshot: Option<Arc<Snapshot>>,
 }
 
 /// The grids in the order in which they run; the last one runs now.
@@ -145,6 +148,14 @@ impl Grids {
     /// The number of the grid that a unit belongs to.
     fn grid_of(&self, unit: u32) -> usize {
         self.list.partition_point(|grid| grid.shape.before < unit).saturating_sub(1)
+    }
+
+    /// The grid that an access was made by, with its number: its kernel, if that is known, its shape, and whether the access was only a
+    /// guess.
+    pub(super) fn maker(&self, stamp: &Stamp) -> Option<(usize, Option<&Kernel>, &Shape, bool)> {
+        let number = self.grid_of(stamp.unit);
+        let Grid { kernel, shape, guesses, .. } = self.list.get(number)?;
+        Some((number, kernel.as_deref(), shape, guesses.contains(&stamp.site)))
     }
 
     /// The grid that an access was made by; `None` if it is the one that runs.

@@ -6,7 +6,7 @@
 use super::super::code::Inst;
 use super::super::env::Env;
 use super::super::exec::lanes::Lanes;
-use super::bounds::{self, Spot};
+use super::bounds::{self, LaneAccess};
 use super::family::Family;
 use super::note::What;
 use super::operand::{Base, LocalAccess};
@@ -62,7 +62,7 @@ impl Watch {
         let unit = self.units.entry(access.who.unit).or_insert_with(|| Unit::new(env));
         for touch in touches {
             let stamp = (access.stamp(unit, touch), access.what);
-            let spot = Spot::of(touch);
+            let spot = LaneAccess::of(touch);
             if let Some(place) = base.and_then(|base| base.missed_by(env, &spot)) {
                 let (kind, bytes) = (FindingKind::OutOfBounds, spot.bytes_at(place));
                 self.reports.add_at(env, kind, bytes, stamp, None, bounds::ADVICE);
@@ -96,7 +96,7 @@ impl Watch {
         let bytes = u64::from(access.bytes) * access.elements as u64;
         // SAFETY: 1: the caller's duty 1.
         for (lane, offset) in unsafe { local::offsets(lanes, inst, access) } {
-            let spot = Spot::of_local(lanes, offset, bytes);
+            let spot = LaneAccess::of_local(lanes, offset, bytes);
             let Some(place) = base.missed_by(lanes.env, &spot) else { continue };
             let (unit, warp, lane) = (who.unit, who.warp as u16, lane as u8);
             let stamp = Stamp { unit, warp, lane, site: inst.site, ..Stamp::default() };
@@ -144,7 +144,7 @@ impl Watch {
     /// Whether something orders them behind what others did to the same bytes before.
     pub(super) fn inspect_before(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
         let Watch { units, family, reports, flight, .. } = self;
-        let Family { global, grids } = &mut **family;
+        let Family { global, grids, .. } = &mut **family;
         let before = Shape::of(env).before;
         let unit = units.entry(access.who.unit).or_insert_with(|| Unit::new(env));
         let writes = access.what.writes();
@@ -194,7 +194,7 @@ impl Watch {
     /// Whether what they read was made visible to the async proxy.
     fn inspect_proxy(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
         let Watch { units, family, reports, .. } = self;
-        let Family { global, grids } = &mut **family;
+        let Family { global, grids, .. } = &mut **family;
         let unit = units.entry(access.who.unit).or_insert_with(|| Unit::new(env));
         for touch in touches {
             let stamp = access.stamp(unit, touch);
@@ -221,7 +221,7 @@ impl Watch {
     /// Fetches that nothing orders are races.
     pub(super) fn inspect_fetch(&mut self, env: &Env<'_>, access: WarpAccess, touches: &[Touch]) {
         let Watch { units, family, reports, .. } = self;
-        let Family { global, grids } = &mut **family;
+        let Family { global, grids, .. } = &mut **family;
         let before = Shape::of(env).before;
         let unit = units.entry(access.who.unit).or_insert_with(|| Unit::new(env));
         for touch in touches {
@@ -245,7 +245,10 @@ impl Watch {
         let unit = units.entry(access.who.unit).or_insert_with(|| Unit::new(env));
         let writes = access.what.writes();
         for touch in touches {
-            let stamp = access.stamp(unit, touch);
+            let mut stamp = access.stamp(unit, touch);
+            if touch.silent && stamp.how == How::Plain {
+                stamp.how = How::Silent;
+            }
             let shadow = if touch.region.private { &mut unit.shared } else { &mut *global };
             let cells = shadow.cells(touch.host(), touch.bytes);
             if matches!(access.what, What::Atomic { after_guess: true, .. }) {

@@ -26,7 +26,9 @@
 //!
 //! The grids that a kernel launches are checked together with its own: see [`family`].
 //!
-//! What is not seen: reads of unwritten bytes in memory that the host can write by itself; races with other launches of the host, with copies and with the host; the scope of a block among the blocks of a cluster;
+//! What was accessed is handed over for comparison with other launches, copies and fills: see [`reach`].
+//!
+//! What is not seen: reads of unwritten bytes in memory that the host can write by itself; races with the host; the scope of a block among the blocks of a cluster;
 //! reads older than the last two of a byte; what only another order of the threads would show. Warps that only arrive at a barrier count as if they waited, lanes that meet in a part of
 //! a warp as if all did, and every fence or volatile access may stand for the flag that others wait for.
 #![allow(unsafe_code)]
@@ -45,6 +47,7 @@ mod note;
 mod operand;
 mod passing;
 mod place;
+mod reach;
 mod report;
 mod stamp;
 mod unit;
@@ -60,6 +63,7 @@ pub(super) use family::Stream;
 pub(super) use note::{Note, Watched, What};
 pub(super) use operand::{Base, LocalAccess, Rule, Values};
 pub(super) use place::{Touch, copies, touches};
+pub(super) use reach::hand_over;
 pub(super) use report::AtBarrier;
 
 use self::asynchronous::Running;
@@ -143,6 +147,8 @@ pub(crate) struct Watch {
     followed: Followed,
     /// Sites of plain reads after which the same thread changed the number by an atomic that looks at it again.
     guesses: HashSet<u32>,
+    /// Whether a thread has executed a fence that concerns others than its block.
+    fenced: bool,
 }
 
 impl Watch {
@@ -152,6 +158,7 @@ impl Watch {
         let kept = env.runtime.and_then(Runtime::take_family);
         let mut family = kept.and_then(|kept| kept.downcast::<Family>().ok()).unwrap_or_default();
         family.grids.begin(env);
+        family.snapshot.get_or_insert_with(|| Arc::clone(&env.snapshot));
         Some(Box::new(Watch {
             checker,
             family,
@@ -162,6 +169,7 @@ impl Watch {
             passing: Passing::default(),
             followed: Followed::default(),
             guesses: HashSet::new(),
+            fenced: false,
         }))
     }
 
@@ -172,8 +180,10 @@ impl Watch {
             self.checker.miss();
         }
         self.family.grids.end(self.guesses);
-        if let Some(runtime) = env.runtime {
-            runtime.put_family(self.family);
+        match (env.runtime, env.ends.ongoing) {
+            (Some(runtime), _) => runtime.put_family(self.family),
+            (None, Some(ongoing)) => ongoing.touch(self.family.touched(env.kernel)),
+            (None, None) => {}
         }
     }
 
@@ -442,6 +452,7 @@ impl Watch {
             What::WarpSync => self.unit(env, who.unit).clock.step(who.warp),
             // Its `imm` says whether it concerns the threads of a block only.
             What::Fence => {
+                self.fenced |= inst.imm == 0;
                 self.release(env, who, inst.imm == 0);
                 self.acquire(env, who, inst.imm == 0);
             }
@@ -477,6 +488,7 @@ impl Watch {
                 }
                 self.inspect_place(env, access, base, &touches);
                 self.inspect(env, access, &touches);
+                self.signal(env, access, &touches);
                 if how.is_strong() && note.what.reads() || atomic {
                     self.acquire(env, who, is_wide);
                 }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::super::code::Origin;
 use super::super::env::Env;
 use super::super::kernel::Kernel;
-use super::bounds::Spot;
+use super::bounds::LaneAccess;
 use super::event::Event;
 use super::family::Elsewhere;
 use super::note::{Watched, What};
@@ -61,7 +61,7 @@ impl Reports {
         let what = (stamp, what);
         let site = other.map_or(u32::MAX, |other| other.site);
         if !self.again((kind, stamp.site.min(site), stamp.site.max(site))) {
-            self.add_at(env, kind, Spot::of(touch).bytes_at(place(env, touch)), what, other, advice);
+            self.add_at(env, kind, LaneAccess::of(touch).bytes_at(place(env, touch)), what, other, advice);
         }
     }
 
@@ -89,7 +89,7 @@ impl Reports {
         let finding = Finding {
             kind: FindingKind::Race,
             kernel: env.kernel.name.clone(),
-            bytes: Some(Spot::of(touch).bytes_at(place(env, touch))),
+            bytes: Some(LaneAccess::of(touch).bytes_at(place(env, touch))),
             access: actor(env, stamp, Some(what)),
             other: Some(Actor {
                 kernel: Some(kernel.name.clone()),
@@ -317,7 +317,7 @@ fn actor_with(env: &Env<'_>, stamp: Stamp, verb: &'static str) -> Actor {
 }
 
 /// The same of a kernel whose grid had that shape.
-fn actor_in(kernel: &Kernel, shape: &Shape, stamp: Stamp, verb: &'static str) -> Actor {
+pub(super) fn actor_in(kernel: &Kernel, shape: &Shape, stamp: Stamp, verb: &'static str) -> Actor {
     let watched = kernel.watched.get(stamp.site as usize);
     let who = WarpId { unit: stamp.unit, warp: usize::from(stamp.warp) };
     let origin = watched.map(|watched| watched.origin).unwrap_or_default();
@@ -351,5 +351,6 @@ fn actor_of(
         source: kernel.source(origin).map(|(file, line)| (file.to_owned(), line)),
         function: code.filter(|code| code.name != kernel.name).map(|code| code.name.clone()),
         kernel: None,
+        stream: None,
     }
 }

@@ -26,6 +26,8 @@ pub(super) enum How {
     /// By an ordinary load or store.
     #[default]
     Plain,
+    /// The same, of a store that leaves what is there.
+    Silent,
     /// Atomic, volatile or relaxed: two such accesses are no race.
     Strong,
     /// The same with the scope of a block: they may be one with those of another block.
@@ -112,10 +114,23 @@ impl Cell {
         self.reads.iter().find(mine).map(|read| read.site)
     }
 
+    /// The last write.
+    pub(super) fn write(&self) -> Option<&Stamp> {
+        Some(&self.write).filter(|write| write.is_some())
+    }
+
+    /// The last reads, by two threads at most.
+    pub(super) fn reads(&self) -> impl Iterator<Item = &Stamp> {
+        self.reads.iter().filter(|read| read.is_some())
+    }
+
     /// Remembers an access.
     pub(super) fn record(&mut self, stamp: Stamp, writes: bool) {
         if writes {
-            self.write = stamp;
+            let was_silent = !self.write.is_some() || self.write.how == How::Silent;
+            let is_silent = stamp.how == How::Silent;
+            let how = if is_silent && !was_silent { How::Plain } else { stamp.how };
+            self.write = Stamp { how, ..stamp };
         } else {
             if !self.reads[0].is_by(&stamp) {
                 self.reads[1] = self.reads[0];
@@ -196,6 +211,19 @@ impl Shadow {
             }
             at = next;
         }
+    }
+
+    /// The cells in the order of their addresses, each with that and its bytes.
+    pub(super) fn all(&self) -> impl Iterator<Item = (u64, u64, &Cell)> {
+        let mut places: Vec<(u64, usize)> =
+            self.places.iter().map(|(number, place)| (*number, *place)).collect();
+        places.sort_unstable();
+        places.into_iter().filter_map(|(number, place)| Some((number, self.pages.get(place)?))).flat_map(
+            |(number, page)| {
+                let cells = page.cells.iter().enumerate();
+                cells.map(move |(index, cell)| (number * PAGE + index as u64 * page.grain, page.grain, cell))
+            },
+        )
     }
 
     /// Whether accesses were not checked.

@@ -1,0 +1,306 @@
+//! The work that something may still race with, and its comparison.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::past::{Past, Tick};
+use super::runs::Reach;
+use super::{Actor, Finding, Label, Work};
+
+#[cfg(test)]
+mod tests;
+
+/// Pieces of work, and runs of bytes (of 24 bytes each) in all of them, that are remembered. Then the oldest are forgotten.
+const MOST_WORK: usize = if cfg!(test) { 64 } else { 4096 };
+const MOST_RUNS: usize = 4 << 20;
+
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    /// The last number given to a lane or a piece of work.
+    last: u64,
+    /// How often the host has learned something.
+    learned: u64,
+    /// What is submitted and not over: how many pieces behind each point of what the host knew.
+    submitted: BTreeMap<u64, usize>,
+    work: BTreeMap<u64, Work>,
+    /// How many pieces of work each lane has there.
+    lanes: HashMap<u64, usize>,
+    held: Vec<Held>,
+}
+
+/// A race that is reported when all is over that had begun when it was found, unless that orders the two.
+#[derive(Debug)]
+struct Held {
+    finding: Finding,
+    of: [u64; 2],
+    until: u64,
+}
+
+/// What a piece of work has led to at its end.
+#[derive(Debug, Default)]
+pub(super) struct Ended {
+    pub(super) findings: Vec<Finding>,
+    /// Whether older work was forgotten.
+    pub(super) is_full: bool,
+}
+
+impl Table {
+    pub(super) fn number(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    pub(super) fn submit(&mut self) -> Past {
+        *self.submitted.entry(self.learned).or_default() += 1;
+        self.known()
+    }
+
+    pub(super) fn over(&mut self, submitted: &Past) {
+        if let Some(count) = self.submitted.get_mut(&submitted.host) {
+            *count -= 1;
+            if *count == 0 {
+                self.submitted.remove(&submitted.host);
+            }
+        }
+        self.forget_useless();
+    }
+
+    pub(super) fn known(&self) -> Past {
+        Past::of_host(self.learned)
+    }
+
+    pub(super) fn shorten(&self, past: &mut Past) {
+        past.retain(|lane| self.lanes.contains_key(&lane));
+    }
+
+    pub(super) fn learn(&mut self, past: &Past) {
+        if self.learn_at(past, self.learned + 1) {
+            self.learned += 1;
+            self.forget_useless();
+        }
+    }
+
+    /// The host knew at that point that all of that is over. Whether anything of it is new.
+    fn learn_at(&mut self, past: &Past, point: u64) -> bool {
+        let (mut is_new, mut all) = (false, vec![past.clone()]);
+        while let Some(past) = all.pop() {
+            for work in self.work.values_mut() {
+                if work.known.is_none_or(|known| known > point) && work.is_in(&past) {
+                    (work.known, is_new) = (Some(point), true);
+                    // Of what it has synchronised with the rest is not in there.
+                    if !work.partners.is_empty() {
+                        all.push(work.past.clone());
+                    }
+                }
+            }
+        }
+        is_new
+    }
+
+    pub(super) fn begin(&mut self, past: &mut Past, lane: u64, label: Label) -> u64 {
+        let count = self.number();
+        let tick = Tick { lane, count };
+        self.work.insert(count, Work::new(tick, past.clone(), label));
+        *self.lanes.entry(lane).or_default() += 1;
+        past.add(tick);
+        count
+    }
+
+    /// The work with that number, and all before it.
+    pub(super) fn past_of(&self, number: u64) -> Past {
+        let Some(work) = self.work.get(&number) else { return Past::default() };
+        let mut past = work.past.clone();
+        past.add(work.tick);
+        past
+    }
+
+    /// That work came behind all that the host knows by now, too.
+    pub(super) fn hear(&mut self, number: u64) {
+        let known = self.known();
+        if let Some(work) = self.work.get_mut(&number) {
+            work.past.join(&known);
+        }
+    }
+
+    /// That work may begin before `before` is over, and what that may begin before, if it was let.
+    pub(super) fn begin_early(&mut self, number: u64, before: u64) {
+        let Some(earlier) = self.work.get(&before).filter(|earlier| earlier.releases) else { return };
+        let mut beside = earlier.beside.clone();
+        beside.push(before);
+        if let Some(work) = self.work.get_mut(&number) {
+            work.beside = beside;
+        }
+    }
+
+    /// Whether that work has let others begin before it is over, and whether it has waited for what is before it.
+    pub(super) fn depend(&mut self, number: u64, releases: bool, waited: bool) {
+        if let Some(work) = self.work.get_mut(&number) {
+            work.releases |= releases;
+            if waited {
+                work.beside.clear();
+            }
+        }
+    }
+
+    pub(super) fn forget(&mut self, start: u64, end: u64) {
+        for work in self.work.values_mut() {
+            match work.ended {
+                Some(_) if work.label.frees => {}
+                Some(_) => work.reach.forget(start, end),
+                None => work.gone.push((start, end)),
+            }
+        }
+    }
+
+    /// That work is over. `describe` says where a range of host addresses is: its device address, and in words.
+    pub(super) fn end(
+        &mut self,
+        number: u64,
+        reach: Reach,
+        actors: Vec<Actor>,
+        describe: &dyn Fn(u64, u64) -> (u64, String),
+    ) -> Ended {
+        if self.work.get(&number).is_none_or(|work| work.ended.is_some()) {
+            return Ended::default();
+        }
+        let Some(mut work) = self.work.remove(&number) else { return Ended::default() };
+        (work.may_talk, work.ended) = (reach.may_talk(), Some(self.last + 1));
+        (work.reach, work.actors) = (reach, actors);
+        let mut found = Vec::new();
+        // Frees first: then what was freed meanwhile is taken out.
+        let gone = std::mem::take(&mut work.gone);
+        let (frees, others): (Vec<_>, Vec<_>) = self
+            .work
+            .iter_mut()
+            .filter(|(_, other)| other.ended.is_some() && other.concerns(&work))
+            .partition(|(_, other)| other.label.frees);
+        let count = frees.len();
+        for (index, (earlier, other)) in frees.into_iter().chain(others).enumerate() {
+            if index == count {
+                gone.iter().for_each(|(start, end)| work.reach.forget(*start, *end));
+            }
+            if other.reach.is_apart(&work.reach) || other.is_before(&work) || work.is_before(other) {
+                continue;
+            }
+            let met = other.reach.meet(&work.reach);
+            if met.talked {
+                other.partners.push(work.tick);
+                work.partners.push(other.tick);
+                if let Some(known) = other.known {
+                    work.known = Some(work.known.map_or(known, |own| own.min(known)));
+                }
+            }
+            for clash in met.clashes.iter().filter(|_| !met.talked) {
+                let finding = work.finding(other, clash, describe(clash.start, clash.end - clash.start));
+                found.push(Held { finding, of: [*earlier, number], until: self.last + 1 });
+            }
+        }
+        self.held.extend(found);
+        gone.iter().for_each(|(start, end)| work.reach.forget(*start, *end));
+        self.cover(&work);
+        let known = work.known;
+        self.work.insert(number, work);
+        if let Some(known) = known {
+            let past = self.past_of(number);
+            self.learn_at(&past, known);
+        }
+        let findings = self.tell();
+        self.forget_useless();
+        Ended { findings, is_full: self.forget_oldest() }
+    }
+
+    /// The first number of what has begun and is not over.
+    fn first_running(&self) -> u64 {
+        let running = self.work.iter().find(|(_, work)| work.ended.is_none());
+        running.map_or(u64::MAX, |(number, _)| *number)
+    }
+
+    /// Takes from all work before that one what it has accessed as well.
+    fn cover(&mut self, later: &Work) {
+        if later.label.frees {
+            return;
+        }
+        let running = self.first_running();
+        for work in self.work.values_mut() {
+            let is_over = work.ended.is_some_and(|ended| !work.may_talk || ended <= running);
+            if is_over && !work.reach.is_apart(&later.reach) && work.is_before(later) {
+                work.reach.cover(&later.reach);
+            }
+        }
+    }
+
+    /// The races that are certain by now.
+    fn tell(&mut self) -> Vec<Finding> {
+        let running = self.first_running();
+        let (ripe, held) = std::mem::take(&mut self.held).into_iter().partition(|held| held.until <= running);
+        self.held = held;
+        let ripe: Vec<Held> = ripe;
+        let is_race = |held: &Held| !self.leads(held.of) && !self.leads([held.of[1], held.of[0]]);
+        ripe.into_iter().filter(|held| is_race(held)).map(|held| held.finding).collect()
+    }
+
+    /// Whether the first one is before the second one, by what kernels may have synchronised by themselves.
+    fn leads(&self, [from, to]: [u64; 2]) -> bool {
+        let (mut seen, mut next) = (vec![from], vec![from]);
+        while let Some(work) = next.pop().and_then(|number| self.work.get(&number)) {
+            for (number, other) in &self.work {
+                let follows = || work.is_before(other) || work.partners.contains(&other.tick);
+                if !seen.contains(number) && follows() {
+                    seen.push(*number);
+                    next.push(*number);
+                }
+            }
+        }
+        seen.contains(&to)
+    }
+
+    /// Forgets work that nothing can race with.
+    fn forget_useless(&mut self) {
+        if !self.held.is_empty() {
+            return;
+        }
+        let oldest = self.submitted.keys().next().copied().unwrap_or(u64::MAX);
+        let running = self.first_running();
+        let is_useless = |number: &u64, work: &Work| {
+            let Some(ended) = work.ended else { return false };
+            if work.label.frees {
+                return *number < running;
+            }
+            // Who has synchronised with it is known at the end of all that ran beside it.
+            let is_known = work.known.is_some_and(|known| known <= oldest);
+            (is_known || work.reach.is_empty()) && (!work.may_talk || ended <= running)
+        };
+        let useless: Vec<u64> = self
+            .work
+            .iter()
+            .filter(|(number, work)| is_useless(number, work))
+            .map(|(number, _)| *number)
+            .collect();
+        useless.into_iter().for_each(|number| self.remove(number));
+    }
+
+    /// Forgets the oldest work while there is too much.
+    fn forget_oldest(&mut self) -> bool {
+        let (mut count, mut runs) =
+            (self.work.len(), self.work.values().map(|work| work.reach.len()).sum::<usize>());
+        let mut oldest = Vec::new();
+        for (number, work) in self.work.iter().filter(|(_, work)| work.ended.is_some()) {
+            if count <= MOST_WORK && runs <= MOST_RUNS {
+                break;
+            }
+            oldest.push(*number);
+            (count, runs) = (count - 1, runs - work.reach.len());
+        }
+        oldest.iter().for_each(|number| self.remove(*number));
+        !oldest.is_empty()
+    }
+
+    fn remove(&mut self, number: u64) {
+        let Some(work) = self.work.remove(&number) else { return };
+        if let Some(count) = self.lanes.get_mut(&work.tick.lane) {
+            *count -= 1;
+            if *count == 0 {
+                self.lanes.remove(&work.tick.lane);
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Pieces of work, and the finding for two of them.
+
+use super::past::{Past, Tick};
+use super::runs::{Clash, Reach};
+use super::{Actor, Finding};
+use crate::check::{Bytes, FindingKind, Space};
+
+const STREAM_ADVICE: &str = "nothing orders the two: record an event behind the one and let the other's stream wait for it (`cuEventRecord`, `cuStreamWaitEvent`), or submit both to one stream";
+const EARLY_ADVICE: &str = "the later kernel may begin before the one before it in the stream is over (programmatic stream serialization): it has to execute `griddepcontrol.wait` (`cudaGridDependencySynchronize`) before it uses what that one writes";
+const EDGE_ADVICE: &str = "nothing orders the two nodes: add an edge between them";
+
+/// What a piece of work is.
+#[derive(Clone, Debug)]
+pub(crate) struct Label {
+    /// The kernel, or the driver call.
+    pub(crate) name: String,
+    /// Where it was submitted to, in words.
+    pub(crate) stream: String,
+    /// The run of a graph that it is a part of.
+    pub(crate) graph: Option<u64>,
+    /// Whether it frees the bytes that it accesses.
+    pub(crate) frees: bool,
+}
+
+/// A piece of work that has begun.
+#[derive(Debug)]
+pub(super) struct Work {
+    pub(super) tick: Tick,
+    pub(super) past: Past,
+    pub(super) label: Label,
+    /// Since when it is over: the number of what begins next then.
+    pub(super) ended: Option<u64>,
+    /// When the host learned that it is over.
+    pub(super) known: Option<u64>,
+    pub(super) reach: Reach,
+    /// Who accessed the runs of `reach`.
+    pub(super) actors: Vec<Actor>,
+    /// Whether others may learn of something by what it does.
+    pub(super) may_talk: bool,
+    /// What it may have synchronised with by itself.
+    pub(super) partners: Vec<Tick>,
+    /// Whether the kernel behind it in its stream may begin before it is over.
+    pub(super) releases: bool,
+    /// What is before it in its stream and yet may not be over.
+    pub(super) beside: Vec<u64>,
+    /// What was given back while it ran.
+    pub(super) gone: Vec<(u64, u64)>,
+}
+
+impl Work {
+    pub(super) fn new(tick: Tick, past: Past, label: Label) -> Work {
+        let (reach, actors, partners, gone) = (Reach::default(), Vec::new(), Vec::new(), Vec::new());
+        let (ended, known, may_talk, releases, beside) = (None, None, false, false, Vec::new());
+        Work { tick, past, label, ended, known, reach, actors, may_talk, partners, releases, beside, gone }
+    }
+
+    /// Whether it is over before that one begins.
+    pub(super) fn is_before(&self, other: &Work) -> bool {
+        self.is_in(&other.past) && !other.beside.contains(&self.tick.count)
+            || self.known.is_some_and(|known| known <= other.past.host)
+    }
+
+    /// Whether it, or what it has synchronised with, is in that past.
+    pub(super) fn is_in(&self, past: &Past) -> bool {
+        past.contains(self.tick) || self.partners.iter().any(|partner| past.contains(*partner))
+    }
+
+    /// Whether its bytes can be compared with those of a later one: not where that began after these were freed.
+    pub(super) fn concerns(&self, later: &Work) -> bool {
+        !self.label.frees || later.tick.count < self.tick.count
+    }
+
+    /// The finding for bytes that it shares with an earlier one; `bytes` says where they are.
+    pub(super) fn finding(&self, earlier: &Work, clash: &Clash, bytes: (u64, String)) -> Finding {
+        let count = u32::try_from(clash.end - clash.start).unwrap_or(u32::MAX);
+        let is_edge = self.label.graph.is_some() && self.label.graph == earlier.label.graph;
+        Finding {
+            kind: FindingKind::LaunchRace,
+            kernel: self.label.name.clone(),
+            bytes: Some(Bytes { space: Space::Global, address: bytes.0, count, place: bytes.1 }),
+            access: self.actor(clash.by[1], clash.writes[1]),
+            other: Some(earlier.actor(clash.by[0], clash.writes[0])),
+            advice: Some(match is_edge {
+                _ if self.beside.contains(&earlier.tick.count) => EARLY_ADVICE,
+                true => EDGE_ADVICE,
+                false => STREAM_ADVICE,
+            }),
+            times: 1,
+        }
+    }
+
+    fn actor(&self, by: u32, writes: bool) -> Actor {
+        let known = self.actors.get(by as usize).cloned();
+        let verb = match (self.label.frees, writes) {
+            (true, _) => "free",
+            (false, true) => "write",
+            (false, false) => "read",
+        };
+        let actor = known.unwrap_or_else(|| Actor::of_call(verb));
+        Actor { kernel: Some(self.label.name.clone()), stream: Some(self.label.stream.clone()), ..actor }
+    }
+}

@@ -1,6 +1,7 @@
 //! Which work is ordered before other work, as far as the calls show it.
 
 use crate::call::{Call, Calls};
+use crate::kind::Kind;
 use crate::value::Value;
 use cuda_driver_sys::CUresult;
 use std::collections::HashMap;
@@ -12,9 +13,12 @@ impl Calls {
     /// Work is ordered by the same stream; an event that is recorded after the first, and waited for before the second, over any number
     /// of streams; the default stream of a context, which waits for that context's blocking streams whose creation is in the list, and they
     /// for it; and a thread that waited (`cuStreamSynchronize`, `cuEventSynchronize`, `cuCtxSynchronize` of the same context, a query that
-    /// succeeded, a copy that is not asynchronous) before it made the second call. Each context has its own default stream, and each thread its
+    /// succeeded, a copy from or to host memory that is not asynchronous) before it made the second call. A copy to the device from memory
+    /// that the driver has not pinned is not itself waited for, and neither are copies of rectangles and boxes, which may be within the
+    /// device. A call that failed has no work. Each context has its own default stream, and each thread its
     /// own `CU_STREAM_PER_THREAD` in it. Communication between threads is not known, nor is the effect of graphs and captures:
-    /// an event that a graph records orders nothing more once a graph was launched, until it is recorded again.
+    /// an event that a graph records orders nothing more once a graph was launched, until it is recorded again. Launches whose attributes let
+    /// them begin early are taken for ordinary ones.
     ///
     /// ```
     /// # use std::ptr::null_mut;
@@ -54,8 +58,9 @@ impl Calls {
         is_second: impl Fn(&Call) -> bool,
     ) -> Result<usize, (&Call, &Call, String)> {
         let (mut none, mut firsts, mut pairs) = (Order::default(), Vec::<(&Call, Order)>::new(), 0);
+        let has_work = |call: &Call| call.answer().is_none_or(|answer| answer == CUresult::SUCCESS);
         for call in self.iter() {
-            if is_second(call) {
+            if is_second(call) && has_work(call) {
                 if let Some((first, seen)) = firsts.iter().find(|(_, seen)| !seen.knows(call)) {
                     return Err((first, call, seen.what_would_tell(call)));
                 }
@@ -63,7 +68,7 @@ impl Calls {
             }
             none.call(call);
             firsts.iter_mut().for_each(|(_, seen)| seen.call(call));
-            if is_first(call) {
+            if is_first(call) && has_work(call) {
                 // Whatever is ordered after this call is ordered after them, too.
                 firsts.retain(|(_, seen)| !seen.knows(call));
                 let mut seen = none.clone();
@@ -128,8 +133,8 @@ impl Order {
             // The call itself waited for the work.
             None => self.threads.push(call.thread()),
         }
-        if is_waited_for(call) {
-            self.threads.push(call.thread());
+        if waits(call) == Waits::ForItself {
+            learn(&mut self.threads, call.thread());
         }
     }
 
@@ -205,27 +210,39 @@ impl Order {
                 self.events.retain(|known| *known != event);
                 if self.knows(call) {
                     self.events.push(event);
+                    // On a default stream, the record is work that waits for other streams.
+                    stream.into_iter().for_each(|stream| learn(&mut self.streams, stream));
                 }
             }
             "cuStreamWaitEvent" => {
                 let waits = argument(call, "hEvent").is_some_and(|event| self.events.contains(&event));
-                self.streams.extend(stream.filter(|_| waits));
+                stream.filter(|_| waits).into_iter().for_each(|stream| learn(&mut self.streams, stream));
             }
-            "cuEventSynchronize" | "cuEventQuery" => {
-                let is_done = call.answer() == Some(CUresult::SUCCESS);
-                let is_it = argument(call, "hEvent").is_some_and(|event| self.events.contains(&event));
-                self.threads.extend((is_done && is_it).then_some(call.thread()));
+            "cuEventDestroy_v2" => {
+                let event = argument(call, "hEvent");
+                self.events.retain(|known| event.as_ref() != Some(known));
             }
-            "cuCtxSynchronize" | "cuCtxSynchronize_v2" => {
-                // Work of other contexts is not awaited.
-                let is_there = self.streams.iter().any(|known| known.may_be_of(call.context));
-                self.threads.extend(is_there.then_some(call.thread()));
+            "cuEventSynchronize" | "cuEventQuery"
+                if argument(call, "hEvent").is_some_and(|event| self.events.contains(&event)) =>
+            {
+                learn(&mut self.threads, call.thread());
+            }
+            // Work of other contexts is not awaited.
+            "cuCtxSynchronize" | "cuCtxSynchronize_v2"
+                if self.streams.iter().any(|known| known.may_be_of(call.context)) =>
+            {
+                learn(&mut self.threads, call.thread());
             }
             // Work that a thread with this knowledge submits is ordered after it, and so is later work on that
             // stream.
             _ if self.knows(call) => {
-                self.streams.extend(stream);
-                self.threads.extend(is_waited_for(call).then_some(call.thread()));
+                stream
+                    .filter(|_| submits(call))
+                    .into_iter()
+                    .for_each(|stream| learn(&mut self.streams, stream));
+                if waits(call) != Waits::Never {
+                    learn(&mut self.threads, call.thread());
+                }
             }
             _ => {}
         }
@@ -243,13 +260,49 @@ fn name_of_stream(call: &Call) -> Option<String> {
     stream.or(is_default.then(|| "default".to_owned()))
 }
 
-/// Whether the call returns only when the stream's work is done.
-fn is_waited_for(call: &Call) -> bool {
-    let is_done = call.answer() == Some(CUresult::SUCCESS);
-    // The host does not wait for copies within the device.
-    let on_device = call.name().contains("DtoD") || call.name().contains("Peer");
-    let copies = call.name().starts_with("cuMemcpy") && !call.name().contains("Async") && !on_device;
-    is_done && (copies || matches!(call.name(), "cuStreamSynchronize" | "cuStreamQuery"))
+/// Whether the call submits work to its stream. Of the functions named after streams, most only ask about them or change them.
+fn submits(call: &Call) -> bool {
+    const WORK: [&str; 5] = ["WaitValue", "WriteValue", "BatchMemOp", "AttachMem", "AddCallback"];
+    let of_stream = call.name().strip_prefix("cuStream");
+    of_stream.is_none_or(|rest| WORK.iter().any(|work| rest.starts_with(work)))
+}
+
+/// What is done when a call returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waits {
+    /// Nothing.
+    Never,
+    /// The work before it on its stream.
+    ForEarlier,
+    /// Its own work, too.
+    ForItself,
+}
+
+/// CUDA Driver API, API synchronization behavior: the host does not wait for copies within the device, and of memory that is not
+/// pinned only for the copy to the staging buffer.
+fn waits(call: &Call) -> Waits {
+    let is_pinned = |name| call.argument(name).is_some_and(|value| value.object().is_some());
+    let on_device = |name| {
+        let kind = call.argument(name).and_then(|value| Some(value.object()?.kind()));
+        kind.is_some_and(|kind| !matches!(kind, Kind::HostMemory | Kind::Registration))
+    };
+    match call.name() {
+        _ if call.answer() != Some(CUresult::SUCCESS) => Waits::Never,
+        "cuStreamSynchronize" | "cuStreamQuery" | "cuMemcpyDtoH_v2" | "cuMemcpyAtoH_v2" => Waits::ForItself,
+        "cuMemcpyHtoD_v2" | "cuMemcpyHtoA_v2" if is_pinned("srcHost") => Waits::ForItself,
+        "cuMemcpyHtoD_v2" | "cuMemcpyHtoA_v2" => Waits::ForEarlier,
+        "cuMemcpy" if on_device("dst") && on_device("src") => Waits::Never,
+        "cuMemcpy" if on_device("dst") && !is_pinned("src") => Waits::ForEarlier,
+        "cuMemcpy" => Waits::ForItself,
+        _ => Waits::Never,
+    }
+}
+
+/// Adds what a list does not have yet.
+fn learn<T: PartialEq>(list: &mut Vec<T>, new: T) {
+    if !list.contains(&new) {
+        list.push(new);
+    }
 }
 
 fn argument(call: &Call, name: &str) -> Option<String> {

@@ -3,13 +3,15 @@
 use crate::call::{Call, Calls};
 use crate::functions::symbol;
 use crate::glob;
+use cuda_driver_sys::CUresult;
 use std::fmt::Write as _;
 
 /// The calls between two that a message shows.
 const MOST_SHOWN: usize = 30;
 
 /// Panics unless some work is done before other work begins: each call that the second pattern names has to be
-/// [ordered](crate::Calls::is_ordered) after all earlier calls that the first names, and there has to be such a pair.
+/// [ordered](crate::Calls::is_ordered) after all earlier calls that the first names, and there has to be such a pair. Calls that
+/// failed do not count.
 ///
 /// The first argument is a [`Spy`](crate::Spy) or [`Calls`](crate::Calls). A pattern is a function's name (`"cuMemcpyHtoDAsync"`), or the whole
 /// call in the words of a [snapshot](crate::Calls::snapshot), with `*` for any text: `"cuLaunchKernel*stream#2*memory#1*"` is a launch
@@ -73,7 +75,10 @@ pub fn compare_order(calls: &Calls, first: &str, second: &str) -> Result<(), Str
         true => format!("no call after `{first}` is `{second}`"),
         false => format!("no call is `{first}`"),
     };
-    Err(format!("{missing}:\n{}", calls.snapshot()))
+    let failed = |call: &Call| call.answer().is_some_and(|answer| answer != CUresult::SUCCESS);
+    let is_left_out = |call: &Call| failed(call) && (is_named(call, first) || is_named(call, second));
+    let left_out = if calls.iter().any(|call| is_left_out(call)) { ", of those that succeeded" } else { "" };
+    Err(format!("{missing}{left_out}:\n{}", calls.snapshot()))
 }
 
 /// Whether a pattern names a call.

@@ -6,7 +6,7 @@
 mod support;
 
 use cuda_driver_sys::*;
-use cuda_emulator::Instance;
+use cuda_emulator::{Architecture, Instance, InstanceOptions};
 use cuda_harness::check::{Check, Rule};
 use cuda_harness::{Call, Fault, Spy};
 use std::ffi::c_void;
@@ -434,4 +434,58 @@ fn a_list_that_claims_to_be_endless_is_left_to_the_driver() {
         program.driver().cuMemcpyBatchAsync_v2(to, from, lists.0, usize::MAX / 16, lists.1, lists.2, 1, gone)
     };
     assert_ne!(code, CUresult::SUCCESS);
+}
+
+/// The device of the launch counts, not the current one, which is the only one that knows the function of a library's kernel.
+#[test]
+fn a_cooperative_grid_is_compared_with_what_fits_on_its_own_device() {
+    let architectures = [Architecture::Sm75, Architecture::Sm120];
+    let instance = InstanceOptions::new().architectures(architectures).start().unwrap();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let heard = told.clone();
+    let check =
+        Check::over(&instance.driver(), move |finding| heard.lock().unwrap().push(finding.clone())).unwrap();
+    let driver = check.driver();
+    let (mut contexts, mut stream, mut module, mut kernel) =
+        ([null_mut(); 2], null_mut(), null_mut(), null_mut());
+    let (mut library, mut of_library) = (null_mut(), null_mut());
+    let ptx = c".version 7.8 .target sm_75 .address_size 64 .visible .entry k() { ret; }";
+    let mut multiprocessors = 0;
+    unsafe {
+        ok(driver.cuInit(0)).unwrap();
+        for (device, context) in contexts.iter_mut().enumerate() {
+            ok(driver.cuDevicePrimaryCtxRetain(context, device as i32)).unwrap();
+        }
+        let count = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
+        ok(driver.cuDeviceGetAttribute(&mut multiprocessors, count, 1)).unwrap();
+        ok(driver.cuCtxSetCurrent(contexts[1])).unwrap();
+        ok(driver.cuStreamCreate(&mut stream, 1)).unwrap();
+        ok(driver.cuModuleLoadData(&mut module, ptx.as_ptr().cast())).unwrap();
+        ok(driver.cuModuleGetFunction(&mut kernel, module, c"k".as_ptr())).unwrap();
+        ok(driver.cuLibraryLoadData(
+            &mut library,
+            ptx.as_ptr().cast(),
+            null_mut(),
+            null_mut(),
+            0,
+            null_mut(),
+            null_mut(),
+            0,
+        ))
+        .unwrap();
+        ok(driver.cuLibraryGetKernel(&mut of_library, library, c"k".as_ptr())).unwrap();
+        ok(driver.cuCtxSetCurrent(contexts[0])).unwrap();
+        for function in [kernel, of_library.cast()] {
+            let answer =
+                driver.cuLaunchCooperativeKernel(function, 100_000, 1, 1, 1024, 1, 1, 0, stream, null_mut());
+            assert_eq!(answer, CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+        }
+        ok(driver.cuLibraryUnload(library)).unwrap();
+    }
+    let told: Vec<String> = told.lock().unwrap().iter().map(|finding| finding.message().to_owned()).collect();
+    assert!(
+        told[0].ends_with(&format!("on each of {multiprocessors} multiprocessors of the device")),
+        "{told:?}"
+    );
+    assert!(told[1].ends_with("more than fit at once"), "{told:?}");
 }

@@ -5,7 +5,9 @@
 
 mod support;
 
-use cuda_driver_sys::{CUevent, CUgraphNodeParams, CUgraphNodeType, CUstream};
+use cuda_driver_sys::{
+    CUDA_MEMCPY2D, CUevent, CUgraphNodeParams, CUgraphNodeType, CUmemorytype, CUstream, CUstreamCaptureStatus,
+};
 use cuda_harness::{
     Spy, assert_at_most, assert_calls, assert_no_calls, assert_ordered, compare, compare_order,
 };
@@ -261,6 +263,113 @@ fn a_copy_within_the_device_is_not_waited_for() {
     assert!(fills.is_ordered(copy, fills.spy.calls().last().unwrap().number()));
 }
 
+/// Both memories of the copy are the device's, also where the function does not say so; memory that is not pinned may be on its way.
+#[test]
+fn the_host_waits_only_for_copies_from_or_to_its_memory() {
+    let fills = Fills::new();
+    let driver = &fills.cuda.driver;
+    let (half, mut pinned, mut plain) = (fills.memory + 32, null_mut(), [0_u8; 32]);
+    let plain = plain.as_mut_ptr();
+    ok(unsafe { driver.cuMemHostAlloc(&mut pinned, 32, 0) }).unwrap();
+    let is_waited_for = |copy: &dyn Fn() -> cuda_driver_sys::CUresult| {
+        let before = fills.fill(3);
+        ok(copy()).unwrap();
+        let copy = fills.spy.calls().last().unwrap().number();
+        let after = fills.fill(0);
+        (fills.is_ordered(before, after), fills.is_ordered(copy, after))
+    };
+    let address = |host: *mut u8| host.expose_provenance() as u64;
+    assert_eq!(is_waited_for(&|| unsafe { driver.cuMemcpy(fills.memory, half, 32) }), (false, false));
+    let plane = CUDA_MEMCPY2D {
+        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        srcDevice: half,
+        dstDevice: fills.memory,
+        WidthInBytes: 8,
+        Height: 1,
+        ..CUDA_MEMCPY2D::default()
+    };
+    assert_eq!(is_waited_for(&|| unsafe { driver.cuMemcpy2D(&plane) }), (false, false));
+    for (host, own) in [(pinned.cast::<u8>(), true), (plain, false)] {
+        assert_eq!(
+            is_waited_for(&|| unsafe { driver.cuMemcpyHtoD(fills.memory, host.cast(), 32) }),
+            (true, own)
+        );
+        assert_eq!(
+            is_waited_for(&|| unsafe { driver.cuMemcpy(fills.memory, address(host), 32) }),
+            (true, own)
+        );
+        assert_eq!(is_waited_for(&|| unsafe { driver.cuMemcpyDtoH(host.cast(), half, 32) }), (true, true));
+        assert_eq!(is_waited_for(&|| unsafe { driver.cuMemcpy(address(host), half, 32) }), (true, true));
+    }
+    ok(unsafe { driver.cuMemFreeHost(pinned) }).unwrap();
+}
+
+/// The default stream waits for others when work is submitted to it, which a record of an event is and a question is not.
+#[test]
+fn a_question_about_a_stream_orders_nothing() {
+    let fills = Fills::new();
+    let driver = &fills.cuda.driver;
+    let blocking = [(); 2].map(|()| {
+        let mut stream = null_mut();
+        ok(unsafe { driver.cuStreamCreate(&mut stream, 0) }).unwrap();
+        stream
+    });
+    let fill = |stream| {
+        ok(unsafe { driver.cuMemsetD8Async(fills.memory, 1, 64, stream) }).unwrap();
+        fills.spy.calls().last().unwrap().number()
+    };
+    let first = fill(blocking[0]);
+    let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+    ok(unsafe { driver.cuStreamIsCapturing(null_mut(), &mut status) }).unwrap();
+    assert!(!fills.is_ordered(first, fill(blocking[1])));
+    fills.record(3);
+    assert!(fills.is_ordered(first, fill(blocking[1])));
+    // Nor does a question by a thread that has waited.
+    let (first, mut priority) = (fills.fill(0), 0);
+    ok(unsafe { driver.cuStreamSynchronize(fills.streams[0]) }).unwrap();
+    ok(unsafe { driver.cuStreamGetPriority(fills.streams[1], &mut priority) }).unwrap();
+    let of_another_thread = || {
+        let stream = fills.streams[1].expose_provenance();
+        std::thread::scope(|threads| {
+            let work = || {
+                fills.cuda.make_current();
+                let stream = std::ptr::with_exposed_provenance_mut(stream);
+                ok(unsafe { fills.cuda.driver.cuMemsetD8Async(fills.memory, 1, 64, stream) }).unwrap();
+                fills.spy.calls().last().unwrap().number()
+            };
+            threads.spawn(work).join().unwrap()
+        })
+    };
+    assert!(!fills.is_ordered(first, of_another_thread()));
+    fills.fill(1);
+    assert!(fills.is_ordered(first, of_another_thread()));
+    blocking.into_iter().for_each(|stream| ok(unsafe { driver.cuStreamDestroy(stream) }).unwrap());
+}
+
+#[test]
+fn a_call_that_failed_has_no_work() {
+    let fills = Fills::new();
+    let blocking = [(); 2].map(|()| {
+        let mut stream = null_mut();
+        ok(unsafe { fills.cuda.driver.cuStreamCreate(&mut stream, 0) }).unwrap();
+        stream
+    });
+    ok(unsafe { fills.cuda.driver.cuMemsetD8Async(fills.memory, 1, 64, blocking[0]) }).unwrap();
+    let fault = fills.spy.inject(cuda_harness::Fault::on("cuMemsetD8Async")).unwrap();
+    assert!(ok(unsafe { fills.cuda.driver.cuMemsetD8Async(fills.memory, 1, 64, null_mut()) }).is_err());
+    fault.lift();
+    // The default stream would come after the first, but nothing was submitted to it.
+    ok(unsafe { fills.cuda.driver.cuMemsetD32Async(fills.memory, 1, 16, blocking[1]) }).unwrap();
+    let calls = |first, second| compare_order(&fills.spy.calls(), first, second);
+    assert!(calls("cuMemsetD8Async", "cuMemsetD32Async").unwrap_err().starts_with("nothing orders"));
+    let text = calls("cuMemsetD8Async(*stream*)", "cuMemsetD8Async(*default*").unwrap_err();
+    let says =
+        "no call after `cuMemsetD8Async(*stream*)` is `cuMemsetD8Async(*default*`, of those that succeeded:";
+    assert!(text.starts_with(says), "{text}");
+    blocking.into_iter().for_each(|stream| ok(unsafe { fills.cuda.driver.cuStreamDestroy(stream) }).unwrap());
+}
+
 /// Handle 0 is another stream in each context, and so is `CU_STREAM_PER_THREAD`; a wait for one context is none for the other.
 #[test]
 fn each_context_has_its_own_default_streams() {
@@ -416,4 +525,13 @@ what would: the default stream waits for event#1, which is recorded after the fi
     fills.fill(2);
     let text = calls("cuMemsetD8Async(*stream#1)", "cuMemsetD8Async(*stream#3)");
     assert!(text.contains("\n    and 13 more calls\n") && text.lines().count() == 35, "{text}");
+    // Nobody can wait for an event that is gone.
+    let mut event = null_mut();
+    ok(unsafe { fills.cuda.driver.cuEventCreate(&mut event, 0) }).unwrap();
+    fills.fill(2);
+    ok(unsafe { fills.cuda.driver.cuEventRecord(event, fills.streams[2]) }).unwrap();
+    ok(unsafe { fills.cuda.driver.cuEventDestroy(event) }).unwrap();
+    ok(unsafe { fills.cuda.driver.cuMemsetD16Async(fills.memory, 2, 32, fills.streams[0]) }).unwrap();
+    let text = calls("cuMemsetD8Async(*stream#3)", "cuMemsetD16Async");
+    assert!(text.ends_with("stream#1 waits for an event that is recorded on stream#3 after the first (cuEventRecord) before the second (cuStreamWaitEvent)"), "{text}");
 }

@@ -205,6 +205,20 @@ pub(crate) const FAULTS: &[Fault] = &[
     ),
     (
         "driver",
+        "peer-access",
+        "peer_graph",
+        &["--refuse"],
+        "cuGraphLaunch of fill: fill (a node since call [..]): argument 0 is memory#2, which cuMemAlloc_v2 created in call [..], memory of device 1; the launch is on device 0, where primary context#1 has no peer access to primary context#2[..]cuGraphLaunch of fill: fill (a node since call [..]): argument 0 is memory#2",
+    ),
+    (
+        "driver",
+        "peer-access",
+        "peer_range",
+        &["--refuse"],
+        "cuLaunchKernel of range: the kernel accesses reservation#1+2097152, which cuMemAddressReserve created in call [..], memory of device 1; the launch is on device 0, to which cuMemSetAccess has given no access",
+    ),
+    (
+        "driver",
         "misaligned-pointer",
         "misaligned_pointer",
         &["--refuse"],

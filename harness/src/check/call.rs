@@ -192,6 +192,7 @@ impl Inner {
             // SAFETY: 1: duty 1.
             let looked = unsafe { self.node(&call, &mut findings) };
             findings.extend(self.freed_in_graph(&call));
+            findings.extend(self.unreached_in_graph(&call));
             is_work = !sides.is_empty() || looked.is_work || call.function.launches;
             does = looked.node;
         }
@@ -361,7 +362,7 @@ impl Inner {
     /// # Safety
     ///
     /// 1. `stream` is the stream of a call in progress whose contract holds and which has not destroyed the stream.
-    unsafe fn is_captured(&self, stream: u64) -> bool {
+    pub(super) unsafe fn is_captured(&self, stream: u64) -> bool {
         let mut status = CUstreamCaptureStatus(0);
         // SAFETY: the output is a status and outlives the call; by the caller's duty 1 the stream is that of a call in progress that has
         // not destroyed it, and the contract of that call keeps it live until the call returns.

@@ -6,8 +6,11 @@
 #![allow(unsafe_code)]
 
 use super::kernel::{device, function_of, of_device};
+use crate::current;
 use crate::launch::Raw;
-use cuda_driver_sys::{CUdevResource, CUdevResourceType, CUdevice_attribute as Device, CUresult, Driver};
+use cuda_driver_sys::{
+    CUdevResource, CUdevResourceType, CUdevice_attribute as Device, CUresult, CUstream, Driver,
+};
 use std::ptr::{null_mut, with_exposed_provenance_mut};
 
 /// What is wrong with the grid of a launch that returned `CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE`.
@@ -24,6 +27,11 @@ pub(super) unsafe fn why(driver: &Driver, raw: &Raw, of_library: bool) -> String
     let function = if of_library { unsafe { function_of(driver, raw.function) } } else { Some(raw.function) };
     // SAFETY: 1: the handle itself, or the function that the driver has just returned for it, which lives as long: duty 1.
     let on_each = function.and_then(|function| unsafe { on_each(driver, raw, function) });
+    // The function of a library's kernel is that of the current device.
+    // SAFETY: 1: duty 2.
+    let is_here =
+        || unsafe { device_of(driver, with_exposed_provenance_mut(raw.stream as usize)) } == device(driver);
+    let on_each = on_each.filter(|_| !of_library || is_here());
     // SAFETY: 1: duty 2.
     let multiprocessors = unsafe { multiprocessors(driver, raw.stream) };
     match on_each.zip(multiprocessors) {
@@ -75,6 +83,25 @@ unsafe fn multiprocessors(driver: &Driver, stream: u64) -> Option<(u64, &'static
         let number = unsafe { part.__bindgen_anon_1.sm.smCount };
         return (answer == CUresult::SUCCESS).then_some((u64::from(number), "green context"));
     }
-    let number = of_device(driver, device(driver)?, Device::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
+    // SAFETY: 1: the caller's duty 1.
+    let device = unsafe { device_of(driver, stream)? };
+    let number = of_device(driver, device, Device::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
     Some((u64::from(number), "device"))
+}
+
+/// The device of a stream; on drivers before CUDA 12.8 only if its context is current.
+///
+/// # Safety
+///
+/// 1. The stream is null, or one of the driver that is live until this returns.
+unsafe fn device_of(driver: &Driver, stream: CUstream) -> Option<i32> {
+    let (mut of, mut context) = (0, null_mut());
+    // SAFETY: the output outlives the call; the stream is null or live, by the caller's duty 1.
+    if unsafe { driver.cuStreamGetDevice(stream, &mut of) } == CUresult::SUCCESS {
+        return Some(of);
+    }
+    // SAFETY: as above.
+    let answer = unsafe { driver.cuStreamGetCtx(stream, &mut context) };
+    let is_current = current::context(driver) == context.expose_provenance() as u64;
+    if answer == CUresult::SUCCESS && is_current { device(driver) } else { None }
 }

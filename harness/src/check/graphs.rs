@@ -11,6 +11,7 @@ use super::Inner;
 use super::call::Call;
 use super::launch::Launch;
 use super::order::Stream;
+use super::peers::Reach;
 use super::rule::{Finding, Rule};
 use super::sides::{Side, Structure, Where, fill_of_node, planes_of_node};
 use super::state::State;
@@ -38,6 +39,8 @@ pub(super) struct NodeWork {
     what: Arc<str>,
     /// The memory and arrays that it uses.
     sides: Vec<Side>,
+    /// The memory that a kernel may not reach.
+    reach: Option<Arc<Reach>>,
     /// Whether it is disabled in this executable graph.
     is_off: bool,
 }
@@ -45,12 +48,13 @@ pub(super) struct NodeWork {
 impl NodeWork {
     fn of_launch(call: &Call<'_>, launch: &Launch) -> NodeWork {
         let used = launch.touches.iter().filter(|touch| touch.how != How::Shared);
-        NodeWork::of(call, &launch.kernel.name, used.map(Side::touched).collect())
+        let work = NodeWork::of(call, &launch.kernel.name, used.map(Side::touched).collect());
+        NodeWork { reach: launch.reach.clone(), ..work }
     }
 
     fn of(call: &Call<'_>, what: &str, sides: Vec<Side>) -> NodeWork {
         let what = format!("{what} (a node since call {})", call.number).into();
-        NodeWork { node: 0, what, sides, is_off: false }
+        NodeWork { node: 0, what, sides, reach: None, is_off: false }
     }
 }
 
@@ -260,6 +264,27 @@ impl Inner {
         }
         let is_wrong = |(address, kind, _): &(u64, Kind, String)| self.is_gone(*address, *kind);
         suspects.into_iter().find(is_wrong).map(|(_, _, text)| call.finding(Rule::UseAfterFree, text))
+    }
+
+    /// Memory that a kernel of the launched graph uses and that its device cannot access, for the first such node.
+    pub(super) fn unreached_in_graph(&self, call: &Call<'_>) -> Vec<Finding> {
+        if call.function.name != "cuGraphLaunch" {
+            return Vec::new();
+        }
+        let state = self.lock();
+        let graph = state.objects.find(Kind::ExecutableGraph, call.word(0));
+        let nodes = graph.and_then(|graph| state.graphs.get(&graph));
+        let with_reach = |work: &NodeWork| Some((work.what.clone(), work.reach.clone()?));
+        let works: Vec<_> = nodes.into_iter().flat_map(Nodes::enabled).filter_map(with_reach).collect();
+        drop(state);
+        for (what, reach) in works {
+            let found = self.out_of_reach(call, &reach);
+            if !found.is_empty() {
+                let named = |one: Finding| Finding { message: format!("{what}: {}", one.message), ..one };
+                return found.into_iter().map(named).collect();
+            }
+        }
+        Vec::new()
     }
 }
 

@@ -8,6 +8,7 @@ use super::call::Call;
 use super::kernel::{self, Kernel};
 use super::limits;
 use super::packet;
+use super::peers::Reach;
 use super::rule::Finding;
 use super::walk::Touch;
 use crate::kind::Kind;
@@ -22,6 +23,8 @@ pub(super) struct Launch {
     pub(super) stream: u64,
     /// The accesses that its first and last thread certainly make.
     pub(super) touches: Vec<Touch>,
+    /// The memory that it may not reach.
+    pub(super) reach: Option<Arc<Reach>>,
     /// The events that it records before it is done.
     pub(super) records: Vec<u64>,
 }
@@ -42,7 +45,7 @@ impl Inner {
         let now = || unsafe { kernel::limits_now(&self.base, raw.function, of_library) };
         let broken = limits::broken(raw, kernel, now);
         findings.extend(broken.map(|(rule, message)| call.finding(rule, message)));
-        let mut touches = Vec::new();
+        let (mut touches, mut reach) = (Vec::new(), None);
         if let Some((parameters, bytes)) = kernel.parameters.as_ref().zip(kernel.bytes()) {
             // SAFETY: 1, 2: this is part of the contract of a launch, which holds by duty 1: the lists are those of
             // this launch, and the parameters those of its kernel.
@@ -50,7 +53,12 @@ impl Inner {
             match block {
                 Ok(block) if findings.len() == before => {
                     touches = self.pointers(call, kernel, raw, &block, findings);
-                    findings.extend(self.out_of_reach(call, raw, (kernel, of_library), &block, &touches));
+                    reach = self.reach(call, raw, (kernel, of_library), &block, &touches);
+                    // SAFETY: 1: duty 1; no launch destroys a stream.
+                    let is_node = || unsafe { self.is_of_a_graph(call, raw) };
+                    let is_now = |_: &&Arc<Reach>| !is_node();
+                    let unreached = reach.as_ref().filter(is_now).map(|reach| self.out_of_reach(call, reach));
+                    findings.extend(unreached.into_iter().flatten());
                 }
                 Ok(_) => {}
                 Err((rule, message)) => findings.push(call.finding(rule, message)),
@@ -61,7 +69,18 @@ impl Inner {
         }
         let records = raw.attributes.iter().map(|attribute| attribute.event).filter(|event| *event != 0);
         let records = records.collect();
-        Launch { kernel: known, of_library, stream: raw.stream, touches, records }
+        Launch { kernel: known, of_library, stream: raw.stream, touches, reach, records }
+    }
+
+    /// Whether the kernel is not launched by this call, but with a graph.
+    ///
+    /// # Safety
+    ///
+    /// 1. The contract of the call holds, it does not destroy a stream, and `raw` was read from its arguments.
+    unsafe fn is_of_a_graph(&self, call: &Call<'_>, raw: &Raw) -> bool {
+        let is_capturing = || self.lock().is_capturing();
+        // SAFETY: 1: the stream is an argument of the launch, whose contract holds by duty 1.
+        call.function.name.starts_with("cuGraph") || is_capturing() && unsafe { self.is_captured(raw.stream) }
     }
 
     /// What is known about the kernel, and whether it is a kernel of a library.

@@ -20,6 +20,16 @@ use cuda_driver_sys::{
     CUmemAccess_flags, CUmemLocation, CUmemLocationType, CUmemoryPool, CUpointer_attribute as Of, CUresult,
 };
 use std::ptr::{null_mut, with_exposed_provenance_mut};
+use std::sync::Arc;
+
+/// The memory of a kernel that its context does not certainly reach. Whether it does is asked when the kernel is launched, which for a
+/// node is when its graph is.
+pub(super) struct Reach {
+    kernel: Arc<str>,
+    context: u64,
+    device: i32,
+    candidates: Vec<Candidate>,
+}
 
 /// Memory that a launch uses and that may be out of its reach.
 struct Candidate {
@@ -29,6 +39,8 @@ struct Candidate {
     address: u64,
     memory: Place,
     owner: Owner,
+    /// Whether it may be the end of other memory, to which another argument points.
+    ends: bool,
 }
 
 /// Who decides on the access to memory.
@@ -42,37 +54,48 @@ enum Owner {
 }
 
 impl Inner {
-    /// What a launch uses and cannot reach, once for each parameter.
-    pub(super) fn out_of_reach(
+    /// What a launch or a node uses and may not reach; `None` if there is nothing, or nobody knows.
+    pub(super) fn reach(
         &self,
         call: &Call<'_>,
         raw: &Raw,
         (kernel, of_library): (&Kernel, bool),
         block: &[u8],
         touches: &[Touch],
-    ) -> Vec<Finding> {
+    ) -> Option<Arc<Reach>> {
         if !self.has_several_devices() {
-            return Vec::new();
+            return None;
         }
         let state = self.lock();
-        let Some(context) = context_of(&state, call, raw, of_library) else { return Vec::new() };
+        let context = context_of(&state, call, raw, of_library)?;
         let candidates = candidates(&state, context, kernel, block, touches);
         drop(state);
         if candidates.is_empty() {
+            return None;
+        }
+        let device = crate::kernel::relaxed(&self.base, || self.device_of(call, context))?;
+        Some(Arc::new(Reach { kernel: kernel.name.clone(), context, device, candidates }))
+    }
+
+    /// What cannot be reached now, once for each parameter.
+    pub(super) fn out_of_reach(&self, call: &Call<'_>, reach: &Reach) -> Vec<Finding> {
+        let Reach { kernel, context, device, candidates } = reach;
+        let state = self.lock();
+        let open: Vec<_> =
+            candidates.iter().filter(|candidate| candidate.is_open(&state, *context)).collect();
+        drop(state);
+        if open.is_empty() {
             return Vec::new();
         }
-        let ask = || {
-            let device = self.device_of(call, context)?;
-            let unreached = |candidate: Candidate| Some((self.unreached(&candidate, device)?, candidate));
-            Some((device, candidates.into_iter().filter_map(unreached).collect::<Vec<_>>()))
-        };
-        let Some((device, unreached)) = crate::kernel::relaxed(&self.base, ask) else { return Vec::new() };
+        let unreached = |candidate| Some((self.unreached(candidate, *device)?, candidate));
+        let ask = || open.into_iter().filter_map(unreached).collect::<Vec<_>>();
         let (mut told, mut findings) = (Vec::new(), Vec::new());
-        for (of, candidate) in unreached {
+        for (of, candidate) in crate::kernel::relaxed(&self.base, ask) {
             if !told.contains(&candidate.parameter) {
                 told.push(candidate.parameter);
-                let text = self.lock().told_unreached(&candidate, of, context, device);
-                findings.extend(text.map(|text| call.finding(Rule::PeerAccess, text)));
+                let text = self.lock().told_unreached(candidate, of, *context, *device);
+                let finding = text.map(|text| call.finding(Rule::PeerAccess, text));
+                findings.extend(finding.map(|found| Finding { kernel: Some(kernel.to_string()), ..found }));
             }
         }
         findings
@@ -104,8 +127,13 @@ impl Inner {
     /// The device of memory that another cannot access; `None` if it can, or nobody knows.
     fn unreached(&self, candidate: &Candidate, device: i32) -> Option<i32> {
         let (address, mut of) = (candidate.address, -1_i32);
-        // Asked first, because it is all that has to be asked of memory that is reached.
-        if matches!(candidate.owner, Owner::Mapping) && self.mapping_access(address, device)? != 0 {
+        if matches!(candidate.owner, Owner::Mapping) {
+            // Asked first, because it is all that has to be asked of memory that is reached.
+            let is_reached = |address| Some(self.mapping_access(address, device)? != 0);
+            if is_reached(address)? || candidate.ends && is_reached(address - 1) == Some(true) {
+                return None;
+            }
+        } else if candidate.ends {
             return None;
         }
         let which = Of::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL;
@@ -157,6 +185,16 @@ impl Inner {
     }
 }
 
+impl Candidate {
+    /// Whether it is still live, and its owner has to be asked.
+    fn is_open(&self, state: &State, context: u64) -> bool {
+        // Green contexts share a device's memory with other contexts.
+        let is_reached = |owner| state.is_green || state.peers.contains(&(context, owner));
+        state.objects.at(self.memory).is_some_and(Object::is_live)
+            && !matches!(self.owner, Owner::Context(owner) if is_reached(owner))
+    }
+}
+
 fn location(device: i32) -> CUmemLocation {
     let mut location =
         CUmemLocation { type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, ..Default::default() };
@@ -194,32 +232,41 @@ fn candidates(
         let address = u64::from_le_bytes(<[u8; 8]>::try_from(bytes).ok()?);
         Some((Some(number), Some(*offset), address))
     };
-    let arguments = kernel.parameters.iter().flatten().enumerate().filter_map(argument);
+    let arguments = || kernel.parameters.iter().flatten().enumerate().filter_map(argument);
     let touched = touches.iter().map(|touch| (None, touch.parameter, touch.address));
+    let memory_at = |address| state.objects.memory_at(address).map(|(memory, _)| memory);
+    // A kernel may be given the first and the end of a range.
+    let is_end = |address: u64| {
+        let before = memory_at(address - 1);
+        before.is_some() && arguments().any(|(_, _, first)| first < address && memory_at(first) == before)
+    };
     let mut candidates: Vec<Candidate> = Vec::new();
-    for (argument, parameter, address) in arguments.chain(touched) {
-        let Some((memory, _)) = state.objects.memory_at(address) else { continue };
-        let owner = state.objects.at(memory).and_then(|object| owner_of(state, object, context));
+    for (argument, parameter, address) in arguments().chain(touched) {
+        let Some(memory) = memory_at(address) else { continue };
+        let owner = state.objects.at(memory).and_then(|object| owner_of(object, context));
         let Some(owner) = owner else { continue };
         // An allocation is reached as a whole; a reservation has parts.
         let is_part = matches!(owner, Owner::Mapping);
         let is_known = |known: &Candidate| known.memory == memory && (!is_part || known.address == address);
-        if !candidates.iter().any(is_known) {
-            candidates.push(Candidate { argument, parameter, address, memory, owner });
+        let is_within = !is_part && memory_at(address - 1) == Some(memory);
+        let ends = argument.is_some() && !is_within && is_end(address);
+        let candidate = Candidate { argument, parameter, address, memory, owner, ends };
+        match candidates.iter_mut().find(|known| is_known(known)) {
+            Some(known) if known.ends && !ends => *known = candidate,
+            Some(_) => {}
+            None => candidates.push(candidate),
         }
     }
     candidates
 }
 
 /// Who decides whether a context reaches memory; `None` if it certainly does, or nobody knows.
-fn owner_of(state: &State, object: &Object, context: u64) -> Option<Owner> {
+fn owner_of(object: &Object, context: u64) -> Option<Owner> {
     let (_, function) = object.made_by.filter(|_| object.is_live())?;
     let is_own = object.context == context || object.context == 0;
     match (object.name.kind(), function) {
         (Kind::Memory, "cuMemAlloc_v2" | "cuMemAllocPitch_v2") if !is_own => {
-            // Green contexts share a device's memory with other contexts.
-            let is_reached = state.is_green || state.peers.contains(&(context, object.context));
-            (!is_reached).then_some(Owner::Context(object.context))
+            Some(Owner::Context(object.context))
         }
         (Kind::Memory, "cuMemAllocAsync") if !is_own => Some(Owner::Pool),
         // The pool may be of any device.

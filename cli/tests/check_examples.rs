@@ -99,6 +99,9 @@ fn the_page_names_the_examples() {
         for entry in std::fs::read_dir(root().join(folder)).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_stem().unwrap().to_str().unwrap();
+            if name.starts_with(['.', '_']) {
+                continue;
+            }
             // Kernels, tests and what they need, manifests, and a part of `every_failure`.
             let is_part = ["kernels", "interop", "tests", "stand_in", "Cargo", "failures"].contains(&name);
             if is_part || path.extension().is_some_and(|ending| ending == "toml") {

@@ -247,17 +247,20 @@ fn host_functions_order_what_the_host_does_then() {
 fn memory_freed_in_one_stream_and_read_in_another() {
     for ordered in [true, false] {
         let setup = setup();
-        let (a, b, q) = (setup.stream(), setup.stream(), setup.words());
+        let (a, b, q) = (setup.stream(), setup.stream(), setup.pinned().cast::<u32>());
         let mut p = 0;
         ok(unsafe { setup.cuda.cuMemAllocAsync(&mut p, BYTES, a) });
         setup.put(a, p, 1);
         setup.order(a, b);
-        setup.shift(b, q, p);
+        setup.shift(b, q.addr() as u64, p);
         if ordered {
             setup.order(b, a);
         } else {
-            // So that the read comes first here: otherwise it is a fault.
-            std::thread::sleep(std::time::Duration::from_millis(50));
+            // So that the reads come first here: otherwise they are a fault. Ordinary stores tell the host nothing.
+            let words = || (0..WORDS).map(|at| unsafe { q.add(at).read_volatile() });
+            while words().any(|word| word == 0) {
+                std::thread::yield_now();
+            }
         }
         ok(unsafe { setup.cuda.cuMemFreeAsync(p, a) });
         // The next allocation may be at the same place.

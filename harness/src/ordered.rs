@@ -87,9 +87,32 @@ fn is_named(call: &Call, pattern: &str) -> bool {
     let (name, rest) = pattern.split_at(end);
     match rest {
         "" => call.name() == symbol(name),
-        _ if rest.starts_with('(') => glob::matches(&format!("{}{rest}", symbol(name)), &call.snapshot()),
-        _ => glob::matches(pattern, &call.snapshot()),
+        _ if rest.starts_with('(') => is_matched(&format!("{}{rest}", symbol(name)), &call.snapshot()),
+        _ => is_matched(pattern, &call.snapshot()),
     }
+}
+
+/// `stream#2*` is not `stream#20`.
+fn is_matched(pattern: &str, call: &str) -> bool {
+    glob::matches(&closed(pattern), &closed(call))
+}
+
+/// The text with an end behind each number of an object.
+fn closed(text: &str) -> String {
+    let mut closed = String::with_capacity(text.len());
+    let mut is_number = false;
+    for letter in text.chars() {
+        if is_number && !letter.is_ascii_digit() {
+            is_number = false;
+            closed.push('\0');
+        }
+        is_number |= letter == '#';
+        closed.push(letter);
+    }
+    if is_number {
+        closed.push('\0');
+    }
+    closed
 }
 
 fn why(calls: &Calls, first: &Call, second: &Call, cure: &str) -> String {
@@ -106,4 +129,24 @@ fn why(calls: &Calls, first: &Call, second: &Call, cure: &str) -> String {
     let _ = writeln!(text, "  {second:#}");
     let _ = write!(text, "what would: {cure}");
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_matched;
+
+    #[test]
+    fn numbers_of_objects_are_whole() {
+        let call = "f(a: memory#1, b: stream#20)";
+        for (pattern, expected) in [
+            ("f(*stream#20)", true),
+            ("f(*stream#20*", true),
+            ("f*stream#2*", false),
+            ("f(*memory#1*", true),
+            ("f(*memory#*stream#*)", true),
+            ("*stream#2", false),
+        ] {
+            assert_eq!(is_matched(pattern, call), expected, "{pattern}");
+        }
+    }
 }

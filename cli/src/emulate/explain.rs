@@ -136,8 +136,10 @@ fn without_ptx(section: &[u8], device: Architecture) -> Option<String> {
         if let Ok(read) = Fatbin::read(fatbin.get(..length)?) {
             let of = |kind| read.entries().iter().filter(move |entry| entry.kind() == kind);
             if !of(EntryKind::Ptx).any(|entry| device.runs(entry.arch())) {
-                machine_code.extend(of(EntryKind::Cubin).map(|entry| entry.arch().sm));
                 ptx.extend(of(EntryKind::Ptx).map(|entry| (entry.arch().sm, entry.arch().suffix)));
+                if of(EntryKind::Ptx).next().is_none() {
+                    machine_code.extend(of(EntryKind::Cubin).map(|entry| entry.arch().sm));
+                }
             }
         }
         rest = fatbin.get(length.next_multiple_of(8)..).unwrap_or_default();
@@ -145,12 +147,12 @@ fn without_ptx(section: &[u8], device: Architecture) -> Option<String> {
     let machine_code: Vec<String> = machine_code.iter().map(|sm| format!("sm_{sm}")).collect();
     let ptx: Vec<String> =
         ptx.iter().map(|(sm, suffix)| Arch { sm: *sm, suffix: *suffix }.to_string()).collect();
+    let newer = || format!("its PTX is for {}, which {device} does not run", ptx.join(", "));
+    let only = || format!("machine code only, for {}: the emulator runs PTX", machine_code.join(", "));
     match (ptx.is_empty(), machine_code.is_empty()) {
-        (false, _) => Some(format!("its PTX is for {}, which {device} does not run", ptx.join(", "))),
-        (true, false) => Some(format!(
-            "its kernels are machine code only, for {}: the emulator runs PTX",
-            machine_code.join(", ")
-        )),
+        (false, true) => Some(newer()),
+        (true, false) => Some(format!("its kernels are {}", only())),
+        (false, false) => Some(format!("{}; other kernels are {}", newer(), only())),
         (true, true) => None,
     }
 }

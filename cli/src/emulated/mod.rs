@@ -122,7 +122,10 @@ impl Emulated {
         }
         if !options.arch.is_empty() {
             let (given, devices) = (options.arch.len(), options.devices);
-            if given > 8 || given > 1 && devices.is_some_and(|devices| usize::from(devices) != given) {
+            if given > 8 {
+                return Err(Failure::usage(format!("--arch names {given} devices: there are at most 8")));
+            }
+            if given > 1 && devices.is_some_and(|devices| usize::from(devices) != given) {
                 return Err(Failure::usage(format!(
                     "--arch names {given} devices: give one architecture for each of --devices, or one for all"
                 )));

@@ -227,7 +227,7 @@ impl Device {
         if code != CUresult::SUCCESS {
             let next = match self.is_emulator {
                 true => {
-                    "the emulator runs PTX that its device runs, by default sm_90: `cuda-launch inspect` shows what an image has, \
+                    "the emulator runs PTX for its device's architecture, sm_90 by default: `cuda-launch inspect` shows what an image has, \
                      CUDA_LAUNCH_EMULATOR_ARCH chooses another device; CuPy compiles to PTX with CUPY_COMPILE_WITH_PTX=1"
                 }
                 false => "the image is for another device",

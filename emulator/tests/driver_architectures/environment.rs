@@ -8,7 +8,8 @@ const PTX: &str = "CUDA_LAUNCH_EMULATOR_PTX";
 
 /// What the process of a test says.
 fn said(test: &str, variables: &[(&str, &str)]) -> String {
-    let all: Vec<_> = [("IN_CHILD", "1")].into_iter().chain(variables.iter().copied()).collect();
+    let all: Vec<_> =
+        [("CUDA_LAUNCH_TEST_CHILD_OF_THIS", "1")].into_iter().chain(variables.iter().copied()).collect();
     let output = child(&format!("environment::{test}"), &all);
     let text =
         String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
@@ -17,7 +18,7 @@ fn said(test: &str, variables: &[(&str, &str)]) -> String {
 }
 
 fn is_child() -> bool {
-    std::env::var_os("IN_CHILD").is_some()
+    std::env::var_os("CUDA_LAUNCH_TEST_CHILD_OF_THIS").is_some()
 }
 
 /// In a child: the numbers of the devices' architectures, or the code of `cuInit`, and whether the newest PTX loads.

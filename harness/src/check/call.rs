@@ -342,18 +342,19 @@ impl Inner {
     ///
     /// 1. `raw` is the launch of a call whose contract holds and which has just returned; `launch` is what is known about it.
     unsafe fn size(&self, call: &Call<'_>, launch: &Launch, raw: &Raw, answer: CUresult) -> Option<Finding> {
+        let rule = match answer {
+            CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE => Rule::ClusterSize,
+            CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE => Rule::CooperativeGrid,
+            _ => return None,
+        };
         // SAFETY: 1: the function is an argument of the launch, whose contract holds by duty 1; 2: so is the stream.
-        let (rule, message) = unsafe {
-            match answer {
-                CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE => {
-                    (Rule::ClusterSize, cluster::why(&self.base, raw, launch.of_library))
-                }
-                CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE => {
-                    (Rule::CooperativeGrid, cooperative::why(&self.base, raw, launch.of_library))
-                }
-                _ => return None,
+        let why = || unsafe {
+            match rule {
+                Rule::ClusterSize => cluster::why(&self.base, raw, launch.of_library),
+                _ => cooperative::why(&self.base, raw, launch.of_library),
             }
         };
+        let message = crate::kernel::relaxed(&self.base, why);
         Some(Finding { kernel: Some(launch.kernel.name.to_string()), ..call.finding(rule, message) })
     }
 

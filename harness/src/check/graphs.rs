@@ -11,7 +11,7 @@ use super::Inner;
 use super::call::Call;
 use super::launch::Launch;
 use super::order::Stream;
-use super::peers::Reach;
+use super::peers::{Asked, Reach};
 use super::rule::{Finding, Rule};
 use super::sides::{Side, Structure, Where, fill_of_node, planes_of_node};
 use super::state::State;
@@ -277,8 +277,9 @@ impl Inner {
         let with_reach = |work: &NodeWork| Some((work.what.clone(), work.reach.clone()?));
         let works: Vec<_> = nodes.into_iter().flat_map(Nodes::enabled).filter_map(with_reach).collect();
         drop(state);
+        let mut asked = Asked::new();
         for (what, reach) in works {
-            let found = self.out_of_reach(call, &reach);
+            let found = self.out_of_reach(call, &reach, &mut asked);
             if !found.is_empty() {
                 let named = |one: Finding| Finding { message: format!("{what}: {}", one.message), ..one };
                 return found.into_iter().map(named).collect();

@@ -8,7 +8,7 @@ use super::call::Call;
 use super::kernel::{self, Kernel};
 use super::limits;
 use super::packet;
-use super::peers::Reach;
+use super::peers::{Asked, Reach};
 use super::rule::Finding;
 use super::walk::Touch;
 use crate::kind::Kind;
@@ -57,7 +57,10 @@ impl Inner {
                     // SAFETY: 1: duty 1; no launch destroys a stream.
                     let is_node = || unsafe { self.is_of_a_graph(call, raw) };
                     let is_now = |_: &&Arc<Reach>| !is_node();
-                    let unreached = reach.as_ref().filter(is_now).map(|reach| self.out_of_reach(call, reach));
+                    let unreached = reach
+                        .as_ref()
+                        .filter(is_now)
+                        .map(|reach| self.out_of_reach(call, reach, &mut Asked::new()));
                     findings.extend(unreached.into_iter().flatten());
                 }
                 Ok(_) => {}

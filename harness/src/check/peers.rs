@@ -19,6 +19,7 @@ use crate::objects::{Object, Place};
 use cuda_driver_sys::{
     CUmemAccess_flags, CUmemLocation, CUmemLocationType, CUmemoryPool, CUpointer_attribute as Of, CUresult,
 };
+use std::collections::HashSet;
 use std::ptr::{null_mut, with_exposed_provenance_mut};
 use std::sync::Arc;
 
@@ -30,6 +31,9 @@ pub(super) struct Reach {
     device: i32,
     candidates: Vec<Candidate>,
 }
+
+/// A context, an address, and whether that may be the end of other memory.
+pub(super) type Asked = HashSet<(u64, u64, bool)>;
 
 /// Memory that a launch uses and that may be out of its reach.
 struct Candidate {
@@ -77,13 +81,19 @@ impl Inner {
         Some(Arc::new(Reach { kernel: kernel.name.clone(), context, device, candidates }))
     }
 
-    /// What cannot be reached now, once for each parameter.
-    pub(super) fn out_of_reach(&self, call: &Call<'_>, reach: &Reach) -> Vec<Finding> {
+    /// What cannot be reached now, once for each parameter, without what is in `asked`, where all is noted that was asked.
+    pub(super) fn out_of_reach(&self, call: &Call<'_>, reach: &Reach, asked: &mut Asked) -> Vec<Finding> {
         let Reach { kernel, context, device, candidates } = reach;
+        let key = |candidate: &Candidate| (*context, candidate.address, candidate.ends);
+        let is_new = |candidate: &&Candidate| !asked.contains(&key(candidate));
         let state = self.lock();
-        let open: Vec<_> =
-            candidates.iter().filter(|candidate| candidate.is_open(&state, *context)).collect();
+        let open: Vec<_> = candidates
+            .iter()
+            .filter(is_new)
+            .filter(|candidate| candidate.is_open(&state, *context))
+            .collect();
         drop(state);
+        asked.extend(open.iter().map(|candidate| key(candidate)));
         if open.is_empty() {
             return Vec::new();
         }

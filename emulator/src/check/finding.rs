@@ -62,7 +62,7 @@ pub struct Bytes {
     pub space: Space,
     /// The address, as used by the later access.
     pub address: u64,
-    /// The number of bytes of that access.
+    /// The number of bytes of that access; of a race between launches, those that both access.
     pub count: u32,
     /// A description of the address: in which allocation, at which offset.
     pub place: String,
@@ -72,7 +72,7 @@ pub struct Bytes {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Actor {
-    /// `read`, `write` or `atomic access`, `asynchronous read` and the like; `arrival` at a barrier.
+    /// `read`, `write` or `atomic access`, `asynchronous read` and the like; `arrival` at a barrier; `free` and the like of a driver call.
     pub verb: &'static str,
     /// Block index in the grid.
     pub block: [u32; 3],
@@ -92,7 +92,7 @@ pub struct Actor {
     pub stream: Option<String>,
 }
 
-/// A mistake of a kernel that a GPU does not report. There is one per place in the code, with the first threads for
+/// A mistake of a kernel, or of the order of kernels, copies and fills, that a GPU does not report. There is one per place in the code, with the first threads for
 /// which it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

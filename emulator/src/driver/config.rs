@@ -228,8 +228,8 @@ pub fn set_time_limit(limit: Duration) -> bool {
 static ASKED_ARCHITECTURES: OnceLock<Vec<Architecture>> = OnceLock::new();
 
 /// From the first `cuInit` on, the devices of the process's driver have these architectures: each its own, or of one architecture all.
-/// `CUDA_LAUNCH_EMULATOR_ARCH` then has no effect, and if `CUDA_LAUNCH_EMULATOR_DEVICES` is unset, there are as many devices as
-/// architectures. Returns false, without effect, if the emulator is already initialised, this was called before, or there is no
+/// `CUDA_LAUNCH_EMULATOR_ARCH` then has no effect. There are as many devices as architectures, or as `CUDA_LAUNCH_EMULATOR_DEVICES` says: the
+/// first ones, or from the first on again. Returns false, without effect, if the emulator is already initialised, this was called before, or there is no
 /// architecture or more than 8.
 ///
 /// ```

@@ -21,9 +21,6 @@ use crate::progress::Progress;
 
 /// Bytes of the workspace of the grid barrier.
 const WORKSPACE: u64 = 256;
-/// Threads that may be resident at once on all workers, as on the device that is played.
-const RESIDENT_THREADS: u64 = 132 * 2048;
-
 /// The number of thread instructions after which a worker starts the others: about as many as it executes in the time that a
 /// thread takes to start.
 const ALONE: u64 = 100_000;
@@ -195,7 +192,10 @@ impl Work<'_> {
         let groups: u64 = extents.map(|(grid, cluster)| u64::from(grid / cluster)).product();
         let workers = (workers.max(1) as u64).min(groups) as usize;
         let size: u64 = volume(env.launch.block).saturating_mul(volume(env.cluster));
-        let resident = (RESIDENT_THREADS / size / workers as u64).max(16) as usize;
+        let device = env.memory.architecture();
+        // As on the device that is played, on all workers.
+        let threads = u64::from(device.model().multiprocessors) * u64::from(device.machine().threads);
+        let resident = (threads / size / workers as u64).max(16) as usize;
         Work {
             workers,
             groups,

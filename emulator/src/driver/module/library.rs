@@ -454,7 +454,11 @@ fn set_attribute(
     checked(device)?;
     let function = kernel.sample_on(call, device)?;
     attributes::set_of(&function, &mut kernel.settings_on(device, &function)?, attribute, value)?;
-    lock(&kernel.set).push((device, attribute, value));
+    let mut set = lock(&kernel.set);
+    // The last value counts, behind all others.
+    set.retain(|(on, earlier, _)| (*on, *earlier) != (device, attribute));
+    set.push((device, attribute, value));
+    drop(set);
     let modules: Vec<_> = lock(&kernel.library.state).modules.values().cloned().collect();
     let on_it = |module: &&Arc<Module>| module.context.device == device && module.context.is_alive();
     for module in modules.iter().filter(on_it) {

@@ -29,7 +29,7 @@ use super::logs;
 use super::slot::{PerSlot, per_slot};
 use super::state::{Call, State, lock};
 use crate::architecture::Architecture;
-use crate::engine::Program;
+use crate::engine::{NEWEST_PTX, Program};
 use crate::memory::Memory;
 use jit::{Options, RawOptions};
 pub(super) use shape::Shape;
@@ -235,7 +235,10 @@ fn load<'a>(
         Err(refusal) => {
             options.finish("", &refusal.log);
             if refusal.code == CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION {
-                logs::because("CUDA_LAUNCH_EMULATOR_PTX makes the emulator read newer PTX".to_owned());
+                let (major, minor) = NEWEST_PTX;
+                logs::because(format!(
+                    "CUDA_LAUNCH_EMULATOR_PTX makes the emulator read PTX up to {major}.{minor}"
+                ));
             }
             Err(refusal.code)
         }

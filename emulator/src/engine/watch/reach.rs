@@ -64,8 +64,8 @@ struct List<'f> {
     family: &'f Family,
     kernel: &'f Kernel,
     actors: Vec<Actor>,
-    /// By grid and site.
-    known: FxHashMap<(usize, u32, bool), (Way, u32)>,
+    /// The actors, by grid, site, and whether they write.
+    known: FxHashMap<(usize, u32, bool), u32>,
     /// The one looked up last: neighbours were mostly accessed together.
     last: Option<(Stamp, bool, (Way, u32))>,
 }
@@ -102,7 +102,7 @@ impl List<'_> {
             How::Plain | How::StrongInBlock | How::Copied | How::Bulk => Way::Plain,
         };
         let actors = &mut self.actors;
-        let (_, by) = *self.known.entry((grid, stamp.site, writes)).or_insert_with(|| {
+        let by = *self.known.entry((grid, stamp.site, writes)).or_insert_with(|| {
             let verb = if is_atomic && note.is_some() {
                 "atomic access"
             } else if writes {
@@ -111,7 +111,7 @@ impl List<'_> {
                 "read"
             };
             actors.push(actor_in(kernel, shape, *stamp, verb));
-            (way, actors.len() as u32 - 1)
+            actors.len() as u32 - 1
         });
         self.last = Some((*stamp, writes, (way, by)));
         Some((way, by))

@@ -29,9 +29,13 @@ fn tells() {
     }
     let cuda = driver();
     let code = unsafe { cuda.cuInit(0) };
-    if code != CUresult::SUCCESS {
-        return println!("[init {code:?}]");
+    match code {
+        CUresult::SUCCESS => tell_devices(&cuda),
+        _ => println!("[init {code:?}]"),
     }
+}
+
+fn tell_devices(cuda: &Driver) {
     let mut count = 0;
     ok(unsafe { cuda.cuDeviceGetCount(&mut count) });
     let number = |device| {
@@ -40,10 +44,10 @@ fn tells() {
         major * 10 + minor
     };
     println!("[devices {:?}]", (0..count).map(number).collect::<Vec<_>>());
-    enter(&cuda, 0);
+    enter(cuda, 0);
     println!(
         "[ptx {:?}]",
-        ["9.0", "9.1", "9.4", "9.5"].map(|v| loads(&cuda, &ptx(v, "sm_75")).0 == CUresult::SUCCESS)
+        ["9.0", "9.1", "9.4", "9.5"].map(|v| loads(cuda, &ptx(v, "sm_75")).0 == CUresult::SUCCESS)
     );
 }
 

@@ -1,6 +1,6 @@
 //! The work that something may still race with, and its comparison.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::held::{Held, Pair};
 use super::past::{Past, Tick};
@@ -23,6 +23,8 @@ pub(super) struct Table {
     /// What is submitted and not over: how many pieces behind each point of what the host knew.
     submitted: BTreeMap<u64, usize>,
     work: BTreeMap<u64, Work>,
+    /// What of it is not over.
+    running: BTreeSet<u64>,
     /// How many pieces of work each lane has there.
     lanes: HashMap<u64, usize>,
     held: Held,
@@ -95,6 +97,7 @@ impl Table {
         let count = self.number();
         let tick = Tick { lane, count };
         self.work.insert(count, Work::new(tick, past.clone(), label));
+        self.running.insert(count);
         *self.lanes.entry(lane).or_default() += 1;
         past.add(tick);
         count
@@ -158,6 +161,7 @@ impl Table {
             return Ended::default();
         }
         let Some(mut work) = self.work.remove(&number) else { return Ended::default() };
+        self.running.remove(&number);
         (work.may_talk, work.ended) = (reach.may_talk(), Some(self.last + 1));
         (work.reach, work.actors) = (reach, actors);
         let mut is_full = false;
@@ -166,14 +170,16 @@ impl Table {
         let (frees, others): (Vec<_>, Vec<_>) = self
             .work
             .iter_mut()
-            .filter(|(_, other)| other.ended.is_some() && other.concerns(&work))
+            .filter(|(_, other)| {
+                other.ended.is_some() && !other.reach.is_apart(&work.reach) && other.concerns(&work)
+            })
             .partition(|(_, other)| other.label.frees);
         let count = frees.len();
         for (index, (earlier, other)) in frees.into_iter().chain(others).enumerate() {
             if index == count {
                 gone.iter().for_each(|(start, end)| work.reach.forget(*start, *end));
             }
-            if other.reach.is_apart(&work.reach) || other.is_before(&work) || work.is_before(other) {
+            if other.is_before(&work) || work.is_before(other) {
                 continue;
             }
             let met = other.reach.meet(&work.reach);
@@ -207,8 +213,7 @@ impl Table {
 
     /// The first number of what has begun and is not over.
     fn first_running(&self) -> u64 {
-        let running = self.work.iter().find(|(_, work)| work.ended.is_none());
-        running.map_or(u64::MAX, |(number, _)| *number)
+        self.running.first().copied().unwrap_or(u64::MAX)
     }
 
     /// Takes from all work before that one what it has accessed as well.

@@ -449,6 +449,30 @@ fn values_in_memory_order_streams() {
 }
 
 #[test]
+fn a_batch_is_under_way_while_it_waits() {
+    let setup = setup();
+    let (a, b, p, host) = (setup.stream(), setup.stream(), setup.words(), setup.pinned());
+    unsafe { host.write_bytes(7, BYTES) };
+    let equal = CUstreamWaitValue_flags::CU_STREAM_WAIT_VALUE_EQ.0;
+    let (write, wait) = (
+        CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_32,
+        CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_32,
+    );
+    for _ in 0..20 {
+        // The kernel waits for the first flag, and what it reads is what the batch waits for.
+        let (flag, next) = (setup.zeroes(), setup.zeroes());
+        ok(unsafe { setup.cuda.cuMemcpyHtoDAsync(p, host.cast(), BYTES, a) });
+        let mut batch =
+            [(write, flag, 1, 0), (wait, next, 0x0707_0707, equal)].map(|(of, at, value, flags)| {
+                CUstreamBatchMemOpParams { pad: [of.0.into(), at, value, flags.into(), 0, 0] }
+            });
+        ok(unsafe { setup.cuda.cuStreamBatchMemOp(a, 2, batch.as_mut_ptr(), 0) });
+        setup.receive(b, flag, p, next);
+        setup.assert_silent("by way of the first flag");
+    }
+}
+
+#[test]
 fn flags_order_kernels() {
     let setup = setup();
     let [a, b, c] = [(); 3].map(|()| setup.stream());
@@ -532,6 +556,20 @@ fn a_race_after_many_launches() {
     }
     setup.put(b, p, 1000);
     setup.assert_race("the last one", ["put", "put"]);
+}
+
+#[test]
+fn one_that_races_with_many() {
+    const MANY: usize = 3000;
+    let setup = setup();
+    let (a, b, mut host) = (setup.stream(), setup.stream(), null_mut());
+    let p = alloc(&setup.cuda, MANY * BYTES);
+    ok(unsafe { setup.cuda.cuMemHostAlloc(&mut host, MANY * BYTES, 0) });
+    (0..MANY).for_each(|at| setup.put(a, p + (at * BYTES) as u64, 1));
+    ok(unsafe { setup.cuda.cuMemcpyDtoHAsync(host, p, MANY * BYTES, b) });
+    let found = setup.findings();
+    assert!((1..=2).contains(&found.len()), "those before it and those behind it: {found:?}");
+    assert_eq!(found.iter().map(|finding| finding.times).sum::<u64>(), MANY as u64);
 }
 
 #[test]

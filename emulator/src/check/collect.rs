@@ -20,7 +20,9 @@ pub struct Findings {
     /// The number of findings at places that are not in the list because it is full.
     pub left_out: u64,
     /// Whether a launch accessed more memory than is checked for races (64 MiB, or 16 MiB where bytes are accessed
-    /// individually), or there was more unordered work than is compared (4,096 launches, copies and fills, or 4 Mi ranges of bytes in them).
+    /// individually), or there was more unordered work than is compared (4,096 launches, copies and fills, or 4 Mi ranges of bytes in them),
+    /// or there were too many races between launches before it was certain that nothing orders them (100 pairs of places in the code, 4,096
+    /// races at each).
     pub incomplete: bool,
 }
 

@@ -11,6 +11,7 @@
 //! A piece of work is remembered until nothing can race with it any more: all that is submitted is behind it, or what is behind it has
 //! accessed the same bytes.
 
+mod held;
 mod ongoing;
 mod past;
 mod runs;

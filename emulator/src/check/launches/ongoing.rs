@@ -25,6 +25,7 @@ pub(crate) struct Ongoing {
     released: AtomicBool,
     waited: AtomicBool,
     touched: Mutex<Touched>,
+    finished: bool,
 }
 
 impl Ongoing {
@@ -33,7 +34,8 @@ impl Ongoing {
         let number = checker.launches()?.table().begin(past, lane, label);
         let (told, heard, touched) = (AtomicBool::default(), AtomicBool::default(), Mutex::default());
         let (released, waited) = (AtomicBool::default(), AtomicBool::default());
-        Some(Ongoing { checker: Arc::clone(checker), number, told, heard, released, waited, touched })
+        let (checker, finished) = (Arc::clone(checker), false);
+        Some(Ongoing { checker, number, told, heard, released, waited, touched, finished })
     }
 
     /// Its number.
@@ -81,12 +83,13 @@ impl Ongoing {
     }
 
     /// It is over. `describe` says where a range of host addresses is: its device address, and in words.
-    pub(crate) fn end(self, describe: &dyn Fn(u64, u64) -> (u64, String)) {
+    pub(crate) fn end(mut self, describe: &dyn Fn(u64, u64) -> (u64, String)) {
         let touched = std::mem::take(&mut *self.touched.lock().unwrap_or_else(PoisonError::into_inner));
         self.finish(touched, describe);
     }
 
-    fn finish(&self, Touched { reach, actors }: Touched, describe: &dyn Fn(u64, u64) -> (u64, String)) {
+    fn finish(&mut self, Touched { reach, actors }: Touched, describe: &dyn Fn(u64, u64) -> (u64, String)) {
+        self.finished = true;
         let Some(launches) = self.checker.launches() else { return };
         let ended = {
             let mut table = launches.table();
@@ -106,7 +109,9 @@ impl Ongoing {
 impl Drop for Ongoing {
     /// If it did not come to its end: after a fault.
     fn drop(&mut self) {
-        self.finish(Touched::default(), &|address, _| (address, String::new()));
+        if !self.finished {
+            self.finish(Touched::default(), &|address, _| (address, String::new()));
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! The work that something may still race with, and its comparison.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use super::held::{Held, Pair};
 use super::past::{Past, Tick};
 use super::runs::Reach;
 use super::{Actor, Finding, Label, Work};
@@ -22,24 +23,20 @@ pub(super) struct Table {
     /// What is submitted and not over: how many pieces behind each point of what the host knew.
     submitted: BTreeMap<u64, usize>,
     work: BTreeMap<u64, Work>,
+    /// What of it is not over.
+    running: BTreeSet<u64>,
     /// How many pieces of work each lane has there.
     lanes: HashMap<u64, usize>,
-    held: Vec<Held>,
-}
-
-/// A race that is reported when all is over that had begun when it was found, unless that orders the two.
-#[derive(Debug)]
-struct Held {
-    finding: Finding,
-    of: [u64; 2],
-    until: u64,
+    held: Held,
+    /// Work was forgotten that may have synchronised with others: the number of what began next when the last such was over.
+    lost: u64,
 }
 
 /// What a piece of work has led to at its end.
 #[derive(Debug, Default)]
 pub(super) struct Ended {
     pub(super) findings: Vec<Finding>,
-    /// Whether older work was forgotten.
+    /// Whether older work was forgotten, or races that nobody can be certain of.
     pub(super) is_full: bool,
 }
 
@@ -100,6 +97,7 @@ impl Table {
         let count = self.number();
         let tick = Tick { lane, count };
         self.work.insert(count, Work::new(tick, past.clone(), label));
+        self.running.insert(count);
         *self.lanes.entry(lane).or_default() += 1;
         past.add(tick);
         count
@@ -163,22 +161,25 @@ impl Table {
             return Ended::default();
         }
         let Some(mut work) = self.work.remove(&number) else { return Ended::default() };
+        self.running.remove(&number);
         (work.may_talk, work.ended) = (reach.may_talk(), Some(self.last + 1));
         (work.reach, work.actors) = (reach, actors);
-        let mut found = Vec::new();
+        let mut is_full = false;
         // Frees first: then what was freed meanwhile is taken out.
         let gone = std::mem::take(&mut work.gone);
         let (frees, others): (Vec<_>, Vec<_>) = self
             .work
             .iter_mut()
-            .filter(|(_, other)| other.ended.is_some() && other.concerns(&work))
+            .filter(|(_, other)| {
+                other.ended.is_some() && !other.reach.is_apart(&work.reach) && other.concerns(&work)
+            })
             .partition(|(_, other)| other.label.frees);
         let count = frees.len();
         for (index, (earlier, other)) in frees.into_iter().chain(others).enumerate() {
             if index == count {
                 gone.iter().for_each(|(start, end)| work.reach.forget(*start, *end));
             }
-            if other.reach.is_apart(&work.reach) || other.is_before(&work) || work.is_before(other) {
+            if other.is_before(&work) || work.is_before(other) {
                 continue;
             }
             let met = other.reach.meet(&work.reach);
@@ -190,11 +191,12 @@ impl Table {
                 }
             }
             for clash in met.clashes.iter().filter(|_| !met.talked) {
-                let finding = work.finding(other, clash, describe(clash.start, clash.end - clash.start));
-                found.push(Held { finding, of: [*earlier, number], until: self.last + 1 });
+                let of = [*earlier, number];
+                let pair = Pair { of, clash: *clash, until: self.last + 1, times: 1 };
+                let place = work.place(other, clash);
+                is_full |= !self.held.add(place, pair, || describe(clash.start, clash.end - clash.start));
             }
         }
-        self.held.extend(found);
         gone.iter().for_each(|(start, end)| work.reach.forget(*start, *end));
         self.cover(&work);
         let known = work.known;
@@ -203,15 +205,15 @@ impl Table {
             let past = self.past_of(number);
             self.learn_at(&past, known);
         }
-        let findings = self.tell();
+        let mut told = self.tell(describe);
         self.forget_useless();
-        Ended { findings, is_full: self.forget_oldest() }
+        told.is_full |= self.forget_oldest() | is_full;
+        told
     }
 
     /// The first number of what has begun and is not over.
     fn first_running(&self) -> u64 {
-        let running = self.work.iter().find(|(_, work)| work.ended.is_none());
-        running.map_or(u64::MAX, |(number, _)| *number)
+        self.running.first().copied().unwrap_or(u64::MAX)
     }
 
     /// Takes from all work before that one what it has accessed as well.
@@ -229,28 +231,63 @@ impl Table {
     }
 
     /// The races that are certain by now.
-    fn tell(&mut self) -> Vec<Finding> {
-        let running = self.first_running();
-        let (ripe, held) = std::mem::take(&mut self.held).into_iter().partition(|held| held.until <= running);
-        self.held = held;
-        let ripe: Vec<Held> = ripe;
-        let is_race = |held: &Held| !self.leads(held.of) && !self.leads([held.of[1], held.of[0]]);
-        ripe.into_iter().filter(|held| is_race(held)).map(|held| held.finding).collect()
-    }
-
-    /// Whether the first one is before the second one, by what kernels may have synchronised by themselves.
-    fn leads(&self, [from, to]: [u64; 2]) -> bool {
-        let (mut seen, mut next) = (vec![from], vec![from]);
-        while let Some(work) = next.pop().and_then(|number| self.work.get(&number)) {
-            for (number, other) in &self.work {
-                let follows = || work.is_before(other) || work.partners.contains(&other.tick);
-                if !seen.contains(number) && follows() {
-                    seen.push(*number);
-                    next.push(*number);
+    fn tell(&mut self, describe: &dyn Fn(u64, u64) -> (u64, String)) -> Ended {
+        let mut told = Ended::default();
+        let ripe = self.held.ripe(self.first_running());
+        // Clocks are transitive: without synchronisation by themselves no path leads over others.
+        let may_lead = !ripe.is_empty() && self.work.values().any(|work| !work.partners.is_empty());
+        let mut paths = (0, HashSet::new());
+        for spot in ripe {
+            let mut found: Option<Finding> = None;
+            for pair in &spot.pairs {
+                let [earlier, later] = pair.of;
+                let both = self.work.get(&earlier).zip(self.work.get(&later));
+                let Some((one, other)) = both.filter(|_| earlier.min(later) >= self.lost) else {
+                    told.is_full = true;
+                    continue;
+                };
+                if may_lead && paths.0 != later {
+                    paths = (later, self.linked(later));
+                }
+                if paths.0 == later && paths.1.contains(&earlier) {
+                    continue;
+                }
+                if let Some(found) = &mut found {
+                    found.times += pair.times;
+                } else {
+                    let (start, end) = (pair.clash.start, pair.clash.end);
+                    let bytes = spot.bytes(pair).unwrap_or_else(|| describe(start, end - start));
+                    found = Some(Finding { times: pair.times, ..other.finding(one, &pair.clash, bytes) });
                 }
             }
+            told.findings.extend(found);
         }
-        seen.contains(&to)
+        told
+    }
+
+    /// All that is before that one, or behind it, by what kernels may have synchronised by themselves.
+    fn linked(&self, number: u64) -> HashSet<u64> {
+        let Some(work) = self.work.get(&number) else { return HashSet::new() };
+        let mut all = HashSet::new();
+        self.search(&mut all, work, Work::is_before);
+        self.search(&mut all, work, |work, other| other.is_before(work));
+        all
+    }
+
+    /// Adds all that a path of such steps leads to.
+    fn search(&self, all: &mut HashSet<u64>, from: &Work, leads: impl Fn(&Work, &Work) -> bool) {
+        let (mut left, mut next): (Vec<&Work>, _) = (self.work.values().collect(), vec![from]);
+        while let Some(work) = next.pop() {
+            left.retain(|other| {
+                let follows = leads(work, other) || work.partners.contains(&other.tick);
+                if follows {
+                    all.insert(other.tick.count);
+                    // Where the others lead to, their clocks say already.
+                    next.extend(Some(*other).filter(|other| !other.partners.is_empty()));
+                }
+                !follows
+            });
+        }
     }
 
     /// Forgets work that nothing can race with.
@@ -267,7 +304,8 @@ impl Table {
             }
             // Who has synchronised with it is known at the end of all that ran beside it.
             let is_known = work.known.is_some_and(|known| known <= oldest);
-            (is_known || work.reach.is_empty()) && (!work.may_talk || ended <= running)
+            let is_nothing = || work.reach.is_empty() && !self.is_awaited(*number, work);
+            (is_known || is_nothing()) && (!work.may_talk || ended <= running)
         };
         let useless: Vec<u64> = self
             .work
@@ -276,6 +314,12 @@ impl Table {
             .map(|(number, _)| *number)
             .collect();
         useless.into_iter().for_each(|number| self.remove(number));
+    }
+
+    /// Whether a kernel behind it in its stream may yet begin before it is over.
+    fn is_awaited(&self, number: u64, work: &Work) -> bool {
+        let is_over = |later: &Work| later.tick.lane == work.tick.lane && later.ended.is_some();
+        work.releases && !self.work.range(number + 1..).any(|(_, later)| is_over(later))
     }
 
     /// Forgets the oldest work while there is too much.
@@ -288,6 +332,9 @@ impl Table {
                 break;
             }
             oldest.push(*number);
+            if work.may_talk || !work.partners.is_empty() {
+                self.lost = self.lost.max(work.ended.unwrap_or_default());
+            }
             (count, runs) = (count - 1, runs - work.reach.len());
         }
         oldest.iter().for_each(|number| self.remove(*number));

@@ -1,5 +1,6 @@
 //! Pieces of work, and the finding for two of them.
 
+use super::held::Place;
 use super::past::{Past, Tick};
 use super::runs::{Clash, Reach};
 use super::{Actor, Finding};
@@ -87,6 +88,14 @@ impl Work {
             }),
             times: 1,
         }
+    }
+
+    /// The place of that race with an earlier one.
+    pub(super) fn place(&self, earlier: &Work, clash: &Clash) -> Place {
+        let line = |work: &Work, by: u32| work.actors.get(by as usize).map_or(0, |actor| actor.ptx_line);
+        let lines = [line(earlier, clash.by[0]), line(self, clash.by[1])];
+        let range = Some((clash.start, clash.end)).filter(|_| lines == [0, 0]);
+        Place { names: [earlier.label.name.clone(), self.label.name.clone()], lines, range }
     }
 
     fn actor(&self, by: u32, writes: bool) -> Actor {

@@ -13,7 +13,7 @@ use crate::engine::Fault;
 struct Progress {
     /// Which steps are done.
     done: Vec<bool>,
-    /// Of steps that wait: the first operation that is not done.
+    /// Of steps that wait: how far each is.
     waiting: BTreeMap<usize, Next>,
     /// Of steps with a graph: how far that one is.
     inner: BTreeMap<usize, Progress>,
@@ -74,8 +74,8 @@ fn advance(plan: &Plan, progress: &mut Progress, turn: &Turn) -> Result<bool, Bo
         let done = match (&step.operation, &*step.inner) {
             (Operation::Work(Work::Values(batch)), _) => {
                 let next = progress.waiting.entry(*index).or_default();
-                let (before, done) = (*next, batch.advance(next, turn)?);
-                moved |= *next != before;
+                let (before, done) = (next.done(), batch.advance(next, turn)?);
+                moved |= next.done() != before;
                 done
             }
             (Operation::Child(_), [inner]) if inner.waits() => {

@@ -176,11 +176,12 @@ impl Order {
 
     /// Makes all later work depend on that point, too.
     pub(super) fn wait_for(&self, point: Option<Arc<Completion>>) {
-        if let Some(point) = point.as_ref().filter(|_| place::checker().is_some()) {
+        if let Some((point, checker)) = point.as_ref().zip(place::checker()) {
             let mut gated = lock(&self.gated);
             let before = std::mem::take(&mut *gated);
             gated.extend(before);
             gated.add(Arc::clone(point));
+            gated.shorten(&checker);
         }
         let mut gates = lock(&self.gates);
         gates.retain(|gate| !gate.is_done());

@@ -75,6 +75,11 @@ impl Before {
         other.completions.into_iter().for_each(|completion| self.add(completion));
     }
 
+    /// Forgets what is of no use.
+    pub(super) fn shorten(&mut self, checker: &Checker) {
+        checker.launches().into_iter().for_each(|launches| launches.shorten(&mut self.past));
+    }
+
     /// What is over when all of it is done, as it is now.
     fn sum(&self, checker: &Checker) -> Past {
         let mut past = self.past.clone();

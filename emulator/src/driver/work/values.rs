@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::Turn;
-use crate::check::launches::Way;
+use crate::check::launches::{Ongoing, Way};
 use crate::driver::context::Context;
 use crate::driver::entry::{INVALID_VALUE, Outcome};
 use crate::driver::fault::bad_range;
@@ -74,22 +74,24 @@ impl Batch {
 
     /// Does what can be done now, from that operation on; whether all is done.
     pub(in crate::driver) fn advance(&self, next: &mut Next, turn: &Turn) -> Result<bool, Box<Fault>> {
-        while let Some(operation) = self.operations.get(next.0) {
+        let name = turn.caller.unwrap_or("memory operations");
+        // It runs while it waits: what it lets go on may be over before it goes on itself.
+        if next.ongoing.is_none() {
+            next.ongoing = place::begin(turn.stream, name);
+        }
+        while let Some(operation) = self.operations.get(next.done) {
             let done = operation.try_run(&turn.state, &self.context);
-            if !done.map_err(|error| bad_range(turn.caller.unwrap_or("memory operations"), &error))? {
+            if !done.map_err(|error| bad_range(name, &error))? {
                 return Ok(false);
             }
-            next.0 += 1;
+            next.done += 1;
         }
-        self.note(turn);
+        next.ongoing.take().into_iter().for_each(|ongoing| self.note(ongoing, turn));
         Ok(true)
     }
 
     /// All of it is done: what that means for the check for races between launches.
-    fn note(&self, turn: &Turn) {
-        let Some(ongoing) = place::begin(turn.stream, turn.caller.unwrap_or("memory operations")) else {
-            return;
-        };
+    fn note(&self, ongoing: Ongoing, turn: &Turn) {
         let (memory, mut accesses) = (&turn.state.memory, Accesses::default());
         for operation in &self.operations {
             let (word, way, writes) = match operation {
@@ -126,9 +128,20 @@ pub(in crate::driver) enum Operation {
     Barrier(u32),
 }
 
-/// The next operation of a batch.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(in crate::driver) struct Next(usize);
+/// How far a batch is.
+#[derive(Default)]
+pub(in crate::driver) struct Next {
+    done: usize,
+    /// The batch, for the check for races between launches.
+    ongoing: Option<Ongoing>,
+}
+
+impl Next {
+    /// How many operations are done.
+    pub(in crate::driver) fn done(&self) -> usize {
+        self.done
+    }
+}
 
 /// Between two looks at the memory; a look costs a lock, and nobody tells when it is worth one.
 pub(in crate::driver) struct Nap(Duration);

@@ -1,3 +1,4 @@
+use super::super::held::MOST_PAIRS;
 use super::super::{Run, Runs, Way};
 use super::*;
 
@@ -75,4 +76,84 @@ fn what_the_host_knows_is_known_of_what_has_synchronised_with_it() {
     let mut later = table.submit();
     end(&mut table, sender, &[(0, Way::Flag), (8, Way::Plain)]);
     assert_eq!(store(&mut table, &mut later, 3, 8), 0);
+}
+
+#[test]
+fn races_are_held_in_bounds() {
+    let mut table = Table::default();
+    let mut pasts = [table.submit(), table.submit(), table.submit()];
+    let long = begin(&mut table, &mut pasts[2], 3);
+    let mut is_full = false;
+    for index in 0..2 * MOST_PAIRS {
+        let number = begin(&mut table, &mut pasts[index % 2], index as u64 % 2);
+        let ended = end(&mut table, number, &[(0, Way::Plain)]);
+        assert_eq!(ended.findings, [], "not yet");
+        is_full |= ended.is_full;
+    }
+    assert!(is_full, "there were too many");
+    let findings = end(&mut table, long, &[]).findings;
+    assert_eq!(findings.len(), 1, "one place");
+    assert!((1..=MOST_PAIRS as u64).contains(&findings[0].times), "{}", findings[0].times);
+    assert!(table.held.is_empty());
+    // Places are bounded, too.
+    let long = begin(&mut table, &mut pasts[2], 3);
+    let mut many = |lane: usize| {
+        let runs: Vec<_> = (0..1000).map(|at| (8 * at, Way::Plain)).collect();
+        let number = begin(&mut table, &mut pasts[lane], lane as u64);
+        let actors = (0..1000).map(|line| Actor { ptx_line: line, ..Actor::of_call("write") }).collect();
+        let run = |(by, (start, way)): (usize, &(u64, Way))| Run {
+            start: *start,
+            end: start + 4,
+            way: *way,
+            by: by as u32,
+        };
+        let writes = Runs::of(runs.iter().enumerate().map(run).collect());
+        let reach = Reach { reads: Runs::default(), writes };
+        table.end(number, reach, actors, &|address, _| (address, String::new())).is_full
+    };
+    assert!([many(0), many(1)].contains(&true));
+    let count = end(&mut table, long, &[]).findings.len();
+    assert!((1..1000).contains(&count), "{count}");
+}
+
+#[test]
+fn nothing_is_reported_that_may_be_ordered_by_what_was_forgotten() {
+    let mut table = Table::default();
+    let mut pasts = [(); 5].map(|()| table.submit());
+    let [between, one, other, long] = [0, 1, 2, 3].map(|at| begin(&mut table, &mut pasts[at], at as u64));
+    let (flag, next, data) = ((0, Way::Flag), (8, Way::Flag), (16, Way::Plain));
+    for (number, runs) in [(one, [flag, data]), (between, [flag, next]), (other, [next, data])] {
+        assert_eq!(end(&mut table, number, &runs).findings, []);
+    }
+    let mut index = 8;
+    while table.work.contains_key(&between) {
+        store(&mut table, &mut pasts[4], 4, 8 * index);
+        index += 1;
+    }
+    assert!(table.work.contains_key(&one) && table.work.contains_key(&other));
+    let ended = end(&mut table, long, &[]);
+    assert!(ended.findings.is_empty() && ended.is_full, "{:?}", ended.findings);
+    // What began since then is not concerned.
+    let mut pasts = [table.submit(), table.submit()];
+    assert_eq!([0, 1].map(|at| store(&mut table, &mut pasts[at], 10 + at as u64, 4)), [0, 1]);
+}
+
+#[test]
+fn a_kernel_without_accesses_passes_on_what_it_does_not_wait_for() {
+    for waits in [false, true] {
+        let mut table = Table::default();
+        let mut past = table.submit();
+        let first = begin(&mut table, &mut past, 1);
+        table.depend(first, true, false);
+        end(&mut table, first, &[(0, Way::Plain)]);
+        let second = begin(&mut table, &mut past, 1);
+        table.begin_early(second, first);
+        table.depend(second, true, waits);
+        end(&mut table, second, &[]);
+        let third = begin(&mut table, &mut past, 1);
+        table.over(&Past::default());
+        table.begin_early(third, second);
+        assert_eq!(end(&mut table, third, &[(0, Way::Plain)]).findings.len(), usize::from(!waits));
+        assert!(!table.work.contains_key(&second), "it is of no more use");
+    }
 }

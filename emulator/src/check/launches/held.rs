@@ -30,7 +30,7 @@ pub(super) struct Pair {
 
 /// The races at one place.
 #[derive(Clone, Debug)]
-pub(super) struct Spot {
+pub(super) struct Site {
     place: Place,
     /// The first ones, and where their bytes are.
     first: [u64; 2],
@@ -39,7 +39,7 @@ pub(super) struct Spot {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Held(Vec<Spot>);
+pub(super) struct Held(Vec<Site>);
 
 impl Held {
     pub(super) fn is_empty(&self) -> bool {
@@ -48,48 +48,48 @@ impl Held {
 
     /// Holds a race, whose bytes are described if it is the first one at its place; `false` if there are too many.
     pub(super) fn add(&mut self, place: Place, pair: Pair, describe: impl FnOnce() -> (u64, String)) -> bool {
-        let Some(spot) = self.0.iter_mut().find(|spot| spot.place == place) else {
+        let Some(site) = self.0.iter_mut().find(|site| site.place == place) else {
             let is_room = self.0.len() < MOST_PLACES;
             if is_room {
-                self.0.push(Spot { place, first: pair.of, bytes: describe(), pairs: VecDeque::from([pair]) });
+                self.0.push(Site { place, first: pair.of, bytes: describe(), pairs: VecDeque::from([pair]) });
             }
             return is_room;
         };
-        let is_room = spot.pairs.len() < MOST_PAIRS;
-        match spot.pairs.back_mut() {
+        let is_room = site.pairs.len() < MOST_PAIRS;
+        match site.pairs.back_mut() {
             Some(last) if last.of == pair.of => {
                 last.times += pair.times;
                 return true;
             }
-            _ if !is_room => drop(spot.pairs.pop_front()),
+            _ if !is_room => drop(site.pairs.pop_front()),
             _ => {}
         }
-        spot.pairs.push_back(pair);
+        site.pairs.push_back(pair);
         is_room
     }
 
     /// Takes out what is certain when all is over before `running`.
-    pub(super) fn ripe(&mut self, running: u64) -> Vec<Spot> {
+    pub(super) fn ripe(&mut self, running: u64) -> Vec<Site> {
         let mut ripe = Vec::new();
-        for spot in &mut self.0 {
-            let count = spot.pairs.partition_point(|pair| pair.until <= running);
+        for site in &mut self.0 {
+            let count = site.pairs.partition_point(|pair| pair.until <= running);
             if count > 0 {
-                let left = spot.pairs.split_off(count);
-                let pairs = std::mem::replace(&mut spot.pairs, left);
-                ripe.push(Spot {
+                let left = site.pairs.split_off(count);
+                let pairs = std::mem::replace(&mut site.pairs, left);
+                ripe.push(Site {
                     pairs,
-                    place: spot.place.clone(),
-                    first: spot.first,
-                    bytes: spot.bytes.clone(),
+                    place: site.place.clone(),
+                    first: site.first,
+                    bytes: site.bytes.clone(),
                 });
             }
         }
-        self.0.retain(|spot| !spot.pairs.is_empty());
+        self.0.retain(|site| !site.pairs.is_empty());
         ripe
     }
 }
 
-impl Spot {
+impl Site {
     /// Where the bytes of a pair are, if that is known.
     pub(super) fn bytes(&self, pair: &Pair) -> Option<(u64, String)> {
         Some(self.bytes.clone()).filter(|_| pair.of == self.first)

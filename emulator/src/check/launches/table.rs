@@ -237,9 +237,9 @@ impl Table {
         // Clocks are transitive: without synchronisation by themselves no path leads over others.
         let may_lead = !ripe.is_empty() && self.work.values().any(|work| !work.partners.is_empty());
         let mut paths = (0, HashSet::new());
-        for spot in ripe {
+        for site in ripe {
             let mut found: Option<Finding> = None;
-            for pair in &spot.pairs {
+            for pair in &site.pairs {
                 let [earlier, later] = pair.of;
                 let both = self.work.get(&earlier).zip(self.work.get(&later));
                 let Some((one, other)) = both.filter(|_| earlier.min(later) >= self.lost) else {
@@ -256,7 +256,7 @@ impl Table {
                     found.times += pair.times;
                 } else {
                     let (start, end) = (pair.clash.start, pair.clash.end);
-                    let bytes = spot.bytes(pair).unwrap_or_else(|| describe(start, end - start));
+                    let bytes = site.bytes(pair).unwrap_or_else(|| describe(start, end - start));
                     found = Some(Finding { times: pair.times, ..other.finding(one, &pair.clash, bytes) });
                 }
             }

@@ -99,18 +99,12 @@ fn is_matched(pattern: &str, call: &str) -> bool {
 
 /// The text with an end behind each number of an object.
 fn closed(text: &str) -> String {
-    let mut closed = String::with_capacity(text.len());
-    let mut is_number = false;
-    for letter in text.chars() {
-        if is_number && !letter.is_ascii_digit() {
-            is_number = false;
-            closed.push('\0');
-        }
-        is_number |= letter == '#';
-        closed.push(letter);
-    }
-    if is_number {
-        closed.push('\0');
+    let mut parts = text.split('#');
+    let mut closed = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (number, rest) = part.split_at(part.bytes().take_while(u8::is_ascii_digit).count());
+        let end = if number.is_empty() { "" } else { "\0" };
+        closed.extend(["#", number, end, rest]);
     }
     closed
 }

@@ -8,6 +8,7 @@ mod check;
 mod config;
 mod context;
 mod counted;
+mod current_work;
 mod default_stream;
 mod device;
 mod entry;
@@ -30,7 +31,6 @@ mod memory;
 mod module;
 #[doc(hidden)]
 pub mod older_abi;
-mod place;
 mod profile;
 mod profiler;
 mod queue;

@@ -10,7 +10,7 @@ pub(super) const MOST_PAIRS: usize = if cfg!(test) { 64 } else { 4096 };
 
 /// Where in the code a race is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct RaceSite {
     /// Kernels or driver calls, and the lines in them: of the earlier one first.
     pub(super) names: [String; 2],
     pub(super) lines: [u32; 2],
@@ -30,8 +30,8 @@ pub(super) struct Pair {
 
 /// The races at one place.
 #[derive(Clone, Debug)]
-pub(super) struct Site {
-    place: Place,
+pub(super) struct HeldRaces {
+    place: RaceSite,
     /// The first ones, and where their bytes are.
     first: [u64; 2],
     bytes: (u64, String),
@@ -39,7 +39,7 @@ pub(super) struct Site {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Held(Vec<Site>);
+pub(super) struct Held(Vec<HeldRaces>);
 
 impl Held {
     pub(super) fn is_empty(&self) -> bool {
@@ -47,11 +47,21 @@ impl Held {
     }
 
     /// Holds a race, whose bytes are described if it is the first one at its place; `false` if there are too many.
-    pub(super) fn add(&mut self, place: Place, pair: Pair, describe: impl FnOnce() -> (u64, String)) -> bool {
+    pub(super) fn add(
+        &mut self,
+        place: RaceSite,
+        pair: Pair,
+        describe: impl FnOnce() -> (u64, String),
+    ) -> bool {
         let Some(site) = self.0.iter_mut().find(|site| site.place == place) else {
             let is_room = self.0.len() < MOST_PLACES;
             if is_room {
-                self.0.push(Site { place, first: pair.of, bytes: describe(), pairs: VecDeque::from([pair]) });
+                self.0.push(HeldRaces {
+                    place,
+                    first: pair.of,
+                    bytes: describe(),
+                    pairs: VecDeque::from([pair]),
+                });
             }
             return is_room;
         };
@@ -69,14 +79,14 @@ impl Held {
     }
 
     /// Takes out what is certain when all is over before `running`.
-    pub(super) fn ripe(&mut self, running: u64) -> Vec<Site> {
+    pub(super) fn ripe(&mut self, running: u64) -> Vec<HeldRaces> {
         let mut ripe = Vec::new();
         for site in &mut self.0 {
             let count = site.pairs.partition_point(|pair| pair.until <= running);
             if count > 0 {
                 let left = site.pairs.split_off(count);
                 let pairs = std::mem::replace(&mut site.pairs, left);
-                ripe.push(Site {
+                ripe.push(HeldRaces {
                     pairs,
                     place: site.place.clone(),
                     first: site.first,
@@ -89,7 +99,7 @@ impl Held {
     }
 }
 
-impl Site {
+impl HeldRaces {
     /// Where the bytes of a pair are, if that is known.
     pub(super) fn bytes(&self, pair: &Pair) -> Option<(u64, String)> {
         Some(self.bytes.clone()).filter(|_| pair.of == self.first)

@@ -1,7 +1,7 @@
 //! Races between launches, copies and fills of the host: pieces of work that access the same bytes, one of them writing, though nothing
 //! that the program asked for orders them.
 //!
-//! The driver says what each piece of work comes behind: a [`Past`], by streams, events, graphs, and what the host knew to be over when it
+//! The driver says what each piece of work comes behind: a [`VectorClock`], by streams, events, graphs, and what the host knew to be over when it
 //! submitted the work. When a piece of work ends, the bytes that it accessed are compared with those of all that it is unordered with.
 //!
 //! Kernels can synchronise by themselves, by atomics and flags in memory. As it is not known what that orders, two pieces of work that
@@ -13,18 +13,18 @@
 
 mod held;
 mod ongoing;
-mod past;
 mod runs;
 mod table;
+mod vector_clock;
 mod work;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Actor, Finding};
 pub(crate) use ongoing::{Ongoing, Touched};
-pub(crate) use past::Past;
-pub(crate) use runs::{Reach, Run, Runs, Way};
+pub(crate) use runs::{AccessKind, Reach, Run, Runs};
 use table::Table;
+pub(crate) use vector_clock::VectorClock;
 pub(crate) use work::Label;
 use work::Work;
 
@@ -43,27 +43,27 @@ impl Launches {
     }
 
     /// The host submits something: what it comes behind for that. To be given back by [`over`](Self::over).
-    pub(crate) fn submit(&self) -> Past {
+    pub(crate) fn submit(&self) -> VectorClock {
         self.table().submit()
     }
 
     /// What was submitted behind that is over.
-    pub(crate) fn over(&self, submitted: &Past) {
+    pub(crate) fn over(&self, submitted: &VectorClock) {
         self.table().over(submitted);
     }
 
     /// The host knows that all of that is over.
-    pub(crate) fn learn(&self, past: &Past) {
+    pub(crate) fn learn(&self, past: &VectorClock) {
         self.table().learn(past);
     }
 
     /// What the host knows.
-    pub(crate) fn known(&self) -> Past {
+    pub(crate) fn known(&self) -> VectorClock {
         self.table().known()
     }
 
     /// Forgets of a past what is of no use.
-    pub(crate) fn shorten(&self, past: &mut Past) {
+    pub(crate) fn shorten(&self, past: &mut VectorClock) {
         self.table().shorten(past);
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Label, Past, Reach};
+use super::{Label, Reach, VectorClock};
 use crate::check::{Actor, Checker};
 
 /// What a piece of work accessed, and who in it.
@@ -30,7 +30,12 @@ pub(crate) struct Ongoing {
 
 impl Ongoing {
     /// Begins, in a lane, behind that past, which then contains it. `None` if races are not checked.
-    pub(crate) fn begin(checker: &Arc<Checker>, past: &mut Past, lane: u64, label: Label) -> Option<Ongoing> {
+    pub(crate) fn begin(
+        checker: &Arc<Checker>,
+        past: &mut VectorClock,
+        lane: u64,
+        label: Label,
+    ) -> Option<Ongoing> {
         let number = checker.launches()?.table().begin(past, lane, label);
         let (told, heard, touched) = (AtomicBool::default(), AtomicBool::default(), Mutex::default());
         let (released, waited) = (AtomicBool::default(), AtomicBool::default());

@@ -2,7 +2,7 @@
 
 /// In which way bytes are accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum AccessKind {
     /// By ordinary loads and stores.
     Plain,
     /// By stores of what is there already.
@@ -23,32 +23,32 @@ enum Meeting {
     /// They are a race.
     Race,
     /// They may be how the two pieces of work synchronise.
-    Talk,
+    Synchronises,
     /// Nothing.
     Harmless,
 }
 
-impl Way {
+impl AccessKind {
     /// `later` came after `self`, as the emulator ran them.
-    fn meets(self, later: Way) -> Meeting {
-        use Way::{Atomic, Copy, Flag, Poll, Silent};
+    fn meets(self, later: AccessKind) -> Meeting {
+        use AccessKind::{Atomic, Copy, Flag, Poll, Silent};
         match (self, later) {
             (_, Silent) => Meeting::Harmless,
-            (Poll, _) | (_, Poll) => Meeting::Talk,
-            (Atomic | Flag, Atomic | Flag) | (Flag, Copy) | (Copy, Flag) => Meeting::Talk,
+            (Poll, _) | (_, Poll) => Meeting::Synchronises,
+            (Atomic | Flag, Atomic | Flag) | (Flag, Copy) | (Copy, Flag) => Meeting::Synchronises,
             _ => Meeting::Race,
         }
     }
 
     /// Whether others may learn of something by it.
-    fn may_talk(self) -> bool {
-        !matches!(self, Way::Plain | Way::Silent)
+    fn may_synchronise(self) -> bool {
+        !matches!(self, AccessKind::Plain | AccessKind::Silent)
     }
 
     /// Whether it stands for the same bytes accessed in another way before.
-    fn covers(self, before: Way) -> bool {
-        let is_usual = |way| matches!(way, Way::Plain | Way::Silent | Way::Copy);
-        self == before || is_usual(before) && matches!(self, Way::Plain | Way::Copy)
+    fn covers(self, before: AccessKind) -> bool {
+        let is_usual = |way| matches!(way, AccessKind::Plain | AccessKind::Silent | AccessKind::Copy);
+        self == before || is_usual(before) && matches!(self, AccessKind::Plain | AccessKind::Copy)
     }
 }
 
@@ -57,7 +57,7 @@ impl Way {
 pub(crate) struct Run {
     pub(crate) start: u64,
     pub(crate) end: u64,
-    pub(crate) way: Way,
+    pub(crate) way: AccessKind,
     /// Who accessed them: a number that the owner of the list gives a meaning.
     pub(crate) by: u32,
 }
@@ -111,7 +111,7 @@ impl Runs {
 
     /// Takes out a range.
     pub(super) fn forget(&mut self, start: u64, end: u64) {
-        let gone = Run { start, end, way: Way::Plain, by: 0 };
+        let gone = Run { start, end, way: AccessKind::Plain, by: 0 };
         self.take_out(&Runs(vec![gone]), |_, _| true);
     }
 
@@ -163,7 +163,7 @@ pub(super) struct Met {
     /// Races: one for each pair of instructions or calls.
     pub(super) clashes: Vec<Clash>,
     /// Whether they may have synchronised.
-    pub(super) talked: bool,
+    pub(super) synchronised: bool,
 }
 
 impl Reach {
@@ -185,8 +185,8 @@ impl Reach {
     }
 
     /// Whether others may learn of something by what it does.
-    pub(super) fn may_talk(&self) -> bool {
-        self.reads.iter().chain(self.writes.iter()).any(|run| run.way.may_talk())
+    pub(super) fn may_synchronise(&self) -> bool {
+        self.reads.iter().chain(self.writes.iter()).any(|run| run.way.may_synchronise())
     }
 
     /// Takes out what a later piece of work has accessed as well: whoever is to be behind this one has to be behind that one.
@@ -221,7 +221,7 @@ fn meet(met: &mut Met, (earlier, first): (&Runs, bool), (later, second): (&Runs,
         for before in earlier.over(run) {
             match before.way.meets(run.way) {
                 Meeting::Harmless => {}
-                Meeting::Talk => met.talked = true,
+                Meeting::Synchronises => met.synchronised = true,
                 Meeting::Race => {
                     let (start, end) = (run.start.max(before.start), run.end.min(before.end));
                     let clash = Clash { start, end, by: [before.by, run.by], writes: [first, second] };
@@ -238,12 +238,12 @@ fn meet(met: &mut Met, (earlier, first): (&Runs, bool), (later, second): (&Runs,
 mod tests {
     use super::*;
 
-    fn run(start: u64, end: u64, way: Way) -> Run {
+    fn run(start: u64, end: u64, way: AccessKind) -> Run {
         Run { start, end, way, by: 0 }
     }
 
     fn runs(list: &[(u64, u64)]) -> Runs {
-        Runs::of(list.iter().map(|(start, end)| run(*start, *end, Way::Plain)).collect())
+        Runs::of(list.iter().map(|(start, end)| run(*start, *end, AccessKind::Plain)).collect())
     }
 
     fn reach(reads: &[(u64, u64)], writes: &[(u64, u64)]) -> Reach {
@@ -264,9 +264,9 @@ mod tests {
         all.forget(5, 28);
         assert_eq!(all, runs(&[(0, 2), (4, 5), (28, 30)]));
         let mut plain = runs(&[(0, 4)]);
-        plain.cover(&Runs::of(vec![run(0, 4, Way::Atomic)]));
+        plain.cover(&Runs::of(vec![run(0, 4, AccessKind::Atomic)]));
         assert_eq!(plain, runs(&[(0, 4)]), "an atomic access does not stand for an ordinary one");
-        let mut atomic = Runs::of(vec![run(0, 4, Way::Atomic)]);
+        let mut atomic = Runs::of(vec![run(0, 4, AccessKind::Atomic)]);
         atomic.cover(&runs(&[(0, 4)]));
         assert_eq!(atomic.len(), 1, "nor the other way around");
     }
@@ -287,25 +287,28 @@ mod tests {
     fn atomics_and_flags_are_no_races_but_copies_beside_atomics_are() {
         let by = |way| Reach { writes: Runs::of(vec![run(0, 4, way)]), reads: Runs::default() };
         let met = |one, other| {
-            let Met { clashes, talked } = by(one).meet(&by(other));
-            (clashes.len(), talked)
+            let Met { clashes, synchronised } = by(one).meet(&by(other));
+            (clashes.len(), synchronised)
         };
         for (one, other) in [
-            (Way::Atomic, Way::Atomic),
-            (Way::Atomic, Way::Flag),
-            (Way::Flag, Way::Copy),
-            (Way::Plain, Way::Poll),
+            (AccessKind::Atomic, AccessKind::Atomic),
+            (AccessKind::Atomic, AccessKind::Flag),
+            (AccessKind::Flag, AccessKind::Copy),
+            (AccessKind::Plain, AccessKind::Poll),
         ] {
             assert_eq!((met(one, other), met(other, one)), ((0, true), (0, true)), "{one:?} {other:?}");
         }
         for (one, other) in [
-            (Way::Atomic, Way::Copy),
-            (Way::Plain, Way::Atomic),
-            (Way::Copy, Way::Copy),
-            (Way::Flag, Way::Plain),
+            (AccessKind::Atomic, AccessKind::Copy),
+            (AccessKind::Plain, AccessKind::Atomic),
+            (AccessKind::Copy, AccessKind::Copy),
+            (AccessKind::Flag, AccessKind::Plain),
         ] {
             assert_eq!((met(one, other), met(other, one)), ((1, false), (1, false)), "{one:?} {other:?}");
         }
-        assert_eq!((met(Way::Plain, Way::Silent), met(Way::Silent, Way::Plain)), ((0, false), (1, false)));
+        assert_eq!(
+            (met(AccessKind::Plain, AccessKind::Silent), met(AccessKind::Silent, AccessKind::Plain)),
+            ((0, false), (1, false))
+        );
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::held::{Held, Pair};
-use super::past::{Past, Tick};
 use super::runs::Reach;
+use super::vector_clock::{Epoch, VectorClock};
 use super::{Actor, Finding, Label, Work};
 
 #[cfg(test)]
@@ -46,12 +46,12 @@ impl Table {
         self.last
     }
 
-    pub(super) fn submit(&mut self) -> Past {
+    pub(super) fn submit(&mut self) -> VectorClock {
         *self.submitted.entry(self.learned).or_default() += 1;
         self.known()
     }
 
-    pub(super) fn over(&mut self, submitted: &Past) {
+    pub(super) fn over(&mut self, submitted: &VectorClock) {
         if let Some(count) = self.submitted.get_mut(&submitted.host) {
             *count -= 1;
             if *count == 0 {
@@ -61,15 +61,15 @@ impl Table {
         self.forget_useless();
     }
 
-    pub(super) fn known(&self) -> Past {
-        Past::of_host(self.learned)
+    pub(super) fn known(&self) -> VectorClock {
+        VectorClock::of_host(self.learned)
     }
 
-    pub(super) fn shorten(&self, past: &mut Past) {
+    pub(super) fn shorten(&self, past: &mut VectorClock) {
         past.retain(|lane| self.lanes.contains_key(&lane));
     }
 
-    pub(super) fn learn(&mut self, past: &Past) {
+    pub(super) fn learn(&mut self, past: &VectorClock) {
         if self.learn_at(past, self.learned + 1) {
             self.learned += 1;
             self.forget_useless();
@@ -77,7 +77,7 @@ impl Table {
     }
 
     /// The host knew at that point that all of that is over. Whether anything of it is new.
-    fn learn_at(&mut self, past: &Past, point: u64) -> bool {
+    fn learn_at(&mut self, past: &VectorClock, point: u64) -> bool {
         let (mut is_new, mut all) = (false, vec![past.clone()]);
         while let Some(past) = all.pop() {
             for work in self.work.values_mut() {
@@ -93,9 +93,9 @@ impl Table {
         is_new
     }
 
-    pub(super) fn begin(&mut self, past: &mut Past, lane: u64, label: Label) -> u64 {
+    pub(super) fn begin(&mut self, past: &mut VectorClock, lane: u64, label: Label) -> u64 {
         let count = self.number();
-        let tick = Tick { lane, count };
+        let tick = Epoch { lane, count };
         self.work.insert(count, Work::new(tick, past.clone(), label));
         self.running.insert(count);
         *self.lanes.entry(lane).or_default() += 1;
@@ -104,8 +104,8 @@ impl Table {
     }
 
     /// The work with that number, and all before it.
-    pub(super) fn past_of(&self, number: u64) -> Past {
-        let Some(work) = self.work.get(&number) else { return Past::default() };
+    pub(super) fn past_of(&self, number: u64) -> VectorClock {
+        let Some(work) = self.work.get(&number) else { return VectorClock::default() };
         let mut past = work.past.clone();
         past.add(work.tick);
         past
@@ -162,7 +162,7 @@ impl Table {
         }
         let Some(mut work) = self.work.remove(&number) else { return Ended::default() };
         self.running.remove(&number);
-        (work.may_talk, work.ended) = (reach.may_talk(), Some(self.last + 1));
+        (work.may_synchronise, work.ended) = (reach.may_synchronise(), Some(self.last + 1));
         (work.reach, work.actors) = (reach, actors);
         let mut is_full = false;
         // Frees first: then what was freed meanwhile is taken out.
@@ -183,14 +183,14 @@ impl Table {
                 continue;
             }
             let met = other.reach.meet(&work.reach);
-            if met.talked {
+            if met.synchronised {
                 other.partners.push(work.tick);
                 work.partners.push(other.tick);
                 if let Some(known) = other.known {
                     work.known = Some(work.known.map_or(known, |own| own.min(known)));
                 }
             }
-            for clash in met.clashes.iter().filter(|_| !met.talked) {
+            for clash in met.clashes.iter().filter(|_| !met.synchronised) {
                 let of = [*earlier, number];
                 let pair = Pair { of, clash: *clash, until: self.last + 1, times: 1 };
                 let place = work.place(other, clash);
@@ -223,7 +223,7 @@ impl Table {
         }
         let running = self.first_running();
         for work in self.work.values_mut() {
-            let is_over = work.ended.is_some_and(|ended| !work.may_talk || ended <= running);
+            let is_over = work.ended.is_some_and(|ended| !work.may_synchronise || ended <= running);
             if is_over && !work.reach.is_apart(&later.reach) && work.is_before(later) {
                 work.reach.cover(&later.reach);
             }
@@ -305,7 +305,7 @@ impl Table {
             // Who has synchronised with it is known at the end of all that ran beside it.
             let is_known = work.known.is_some_and(|known| known <= oldest);
             let is_nothing = || work.reach.is_empty() && !self.is_awaited(*number, work);
-            (is_known || is_nothing()) && (!work.may_talk || ended <= running)
+            (is_known || is_nothing()) && (!work.may_synchronise || ended <= running)
         };
         let useless: Vec<u64> = self
             .work
@@ -332,7 +332,7 @@ impl Table {
                 break;
             }
             oldest.push(*number);
-            if work.may_talk || !work.partners.is_empty() {
+            if work.may_synchronise || !work.partners.is_empty() {
                 self.lost = self.lost.max(work.ended.unwrap_or_default());
             }
             (count, runs) = (count - 1, runs - work.reach.len());

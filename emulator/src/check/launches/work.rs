@@ -1,8 +1,8 @@
 //! Pieces of work, and the finding for two of them.
 
-use super::held::Place;
-use super::past::{Past, Tick};
+use super::held::RaceSite;
 use super::runs::{Clash, Reach};
+use super::vector_clock::{Epoch, VectorClock};
 use super::{Actor, Finding};
 use crate::check::{Bytes, FindingKind, Space};
 
@@ -26,8 +26,8 @@ pub(crate) struct Label {
 /// A piece of work that has begun.
 #[derive(Debug)]
 pub(super) struct Work {
-    pub(super) tick: Tick,
-    pub(super) past: Past,
+    pub(super) tick: Epoch,
+    pub(super) past: VectorClock,
     pub(super) label: Label,
     /// Since when it is over: the number of what begins next then.
     pub(super) ended: Option<u64>,
@@ -37,9 +37,9 @@ pub(super) struct Work {
     /// Who accessed the runs of `reach`.
     pub(super) actors: Vec<Actor>,
     /// Whether others may learn of something by what it does.
-    pub(super) may_talk: bool,
+    pub(super) may_synchronise: bool,
     /// What it may have synchronised with by itself.
-    pub(super) partners: Vec<Tick>,
+    pub(super) partners: Vec<Epoch>,
     /// Whether the kernel behind it in its stream may begin before it is over.
     pub(super) releases: bool,
     /// What is before it in its stream and yet may not be over.
@@ -49,10 +49,23 @@ pub(super) struct Work {
 }
 
 impl Work {
-    pub(super) fn new(tick: Tick, past: Past, label: Label) -> Work {
+    pub(super) fn new(tick: Epoch, past: VectorClock, label: Label) -> Work {
         let (reach, actors, partners, gone) = (Reach::default(), Vec::new(), Vec::new(), Vec::new());
-        let (ended, known, may_talk, releases, beside) = (None, None, false, false, Vec::new());
-        Work { tick, past, label, ended, known, reach, actors, may_talk, partners, releases, beside, gone }
+        let (ended, known, may_synchronise, releases, beside) = (None, None, false, false, Vec::new());
+        Work {
+            tick,
+            past,
+            label,
+            ended,
+            known,
+            reach,
+            actors,
+            may_synchronise,
+            partners,
+            releases,
+            beside,
+            gone,
+        }
     }
 
     /// Whether it is over before that one begins.
@@ -62,7 +75,7 @@ impl Work {
     }
 
     /// Whether it, or what it has synchronised with, is in that past.
-    pub(super) fn is_in(&self, past: &Past) -> bool {
+    pub(super) fn is_in(&self, past: &VectorClock) -> bool {
         past.contains(self.tick) || self.partners.iter().any(|partner| past.contains(*partner))
     }
 
@@ -91,11 +104,11 @@ impl Work {
     }
 
     /// The place of that race with an earlier one.
-    pub(super) fn place(&self, earlier: &Work, clash: &Clash) -> Place {
+    pub(super) fn place(&self, earlier: &Work, clash: &Clash) -> RaceSite {
         let line = |work: &Work, by: u32| work.actors.get(by as usize).map_or(0, |actor| actor.ptx_line);
         let lines = [line(earlier, clash.by[0]), line(self, clash.by[1])];
         let range = Some((clash.start, clash.end)).filter(|_| lines == [0, 0]);
-        Place { names: [earlier.label.name.clone(), self.label.name.clone()], lines, range }
+        RaceSite { names: [earlier.label.name.clone(), self.label.name.clone()], lines, range }
     }
 
     fn actor(&self, by: u32, writes: bool) -> Actor {

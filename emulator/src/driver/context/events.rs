@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::Context;
 use super::current::named;
 use super::green::context_of_green;
+use crate::driver::current_work;
 use crate::driver::entry::{INVALID_CONTEXT, INVALID_HANDLE, Outcome, entries};
-use crate::driver::place;
 use crate::driver::queue::{Completion, Job};
 use crate::driver::state::Call;
 use crate::driver::stream::capture::captured_in;
@@ -28,7 +28,7 @@ impl Context {
         let job = match event.begin() {
             None => Job::Point,
             Some(recording) => Job::Run(Box::new(move || {
-                place::tell_host();
+                current_work::tell_host();
                 recording.reached();
                 Ok(())
             })),

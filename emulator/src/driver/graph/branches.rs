@@ -1,14 +1,14 @@
 //! The places of the steps of a graph that runs: each comes behind those that it depends on, and not behind others that run before it here.
 
-use crate::check::launches::Past;
-use crate::driver::place::{self, Place};
+use crate::check::launches::VectorClock;
+use crate::driver::current_work::{self, CurrentWork};
 
 /// The places of the steps of one plan, if races between launches are checked.
 pub(super) struct Branches(Option<Steps>);
 
 struct Steps {
     /// Where the plan begins.
-    start: Place,
+    start: CurrentWork,
     /// Whether a step continues the row of work that the plan is a part of.
     is_continued: bool,
     /// Of each step that was begun.
@@ -16,7 +16,7 @@ struct Steps {
 }
 
 struct End {
-    past: Past,
+    past: VectorClock,
     lane: u64,
     /// Whether another step continues its row.
     is_continued: bool,
@@ -25,7 +25,7 @@ struct End {
 impl Branches {
     /// Of a plan of so many steps that begins here.
     pub(super) fn new(steps: usize) -> Branches {
-        let start = place::with(|place| place.clone());
+        let start = current_work::with(|place| place.clone());
         Branches(start.map(|start| Steps {
             start,
             is_continued: false,
@@ -37,14 +37,14 @@ impl Branches {
     pub(super) fn enter(&mut self, step: usize, after: &[usize]) {
         if let Some(steps) = &mut self.0 {
             let place = steps.place(step, after);
-            place::exchange(Some(place));
+            current_work::exchange(Some(place));
         }
     }
 
     /// That step is done, for now.
     pub(super) fn leave(&mut self, step: usize) {
         let Some(steps) = &mut self.0 else { return };
-        if let (Some(end), Some(past)) = (steps.end(step), place::with(|place| place.past.clone())) {
+        if let (Some(end), Some(past)) = (steps.end(step), current_work::with(|place| place.past.clone())) {
             end.past = past;
         }
     }
@@ -53,7 +53,7 @@ impl Branches {
     pub(super) fn finish(&mut self) {
         let Some(Steps { start, ends, .. }) = &mut self.0 else { return };
         ends.iter().flatten().for_each(|end| start.past.join(&end.past));
-        place::exchange(Some(start.clone()));
+        current_work::exchange(Some(start.clone()));
     }
 }
 
@@ -62,7 +62,7 @@ impl Steps {
         self.ends.get_mut(step)?.as_mut()
     }
 
-    fn place(&mut self, step: usize, after: &[usize]) -> Place {
+    fn place(&mut self, step: usize, after: &[usize]) -> CurrentWork {
         let mut place = self.start.clone();
         if let Some(begun) = self.end(step) {
             (place.past, place.lane) = (begun.past.clone(), begun.lane);

@@ -12,10 +12,10 @@ use super::device::Claim;
 use super::exec::{EXECS, Exec};
 use super::plan::Plan;
 use crate::driver::counted::Counted;
+use crate::driver::current_work;
 use crate::driver::entry::INVALID_VALUE;
 use crate::driver::handles::Found;
 use crate::driver::logs;
-use crate::driver::place;
 use crate::driver::queue::{Completion, Job};
 use crate::driver::slot;
 use crate::driver::state::{Shared, lock};
@@ -112,7 +112,7 @@ impl Environment {
             launched: Mutex::default(),
         });
         plan.begin();
-        place::begin_graph();
+        current_work::begin_graph();
         let turn = Turn {
             state: launch.state.clone(),
             stream: launch.stream,

@@ -5,9 +5,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Queue;
-use super::ticket::Over;
-use crate::check::launches::Past;
-use crate::driver::place;
+use super::ticket::Completed;
+use crate::check::launches::VectorClock;
+use crate::driver::current_work;
 use crate::driver::state::{self, lock};
 
 /// Work of another process, which can only be polled.
@@ -45,7 +45,7 @@ pub(in crate::driver) struct Completion {
     /// Set if the work belongs to another process.
     elsewhere: Option<Box<dyn Elsewhere>>,
     /// What is over when it is done, if races between launches are checked.
-    over: OnceLock<Box<Over>>,
+    over: OnceLock<Box<Completed>>,
 }
 
 impl Completion {
@@ -76,18 +76,18 @@ impl Completion {
     }
 
     /// When it is done, all of that is over.
-    pub(in crate::driver) fn set_past(&self, past: Past) {
-        self.set_over(Over { past, kernel: None });
+    pub(in crate::driver) fn set_past(&self, past: VectorClock) {
+        self.set_over(Completed { past, kernel: None });
     }
 
     /// The same, with the kernel that it is.
-    pub(super) fn set_over(&self, over: Over) {
+    pub(super) fn set_over(&self, over: Completed) {
         // Set once, before it is done.
         let _ = self.over.set(Box::new(over));
     }
 
     /// What is over when it is done, if that is known.
-    pub(in crate::driver) fn past(&self) -> Option<&Past> {
+    pub(in crate::driver) fn past(&self) -> Option<&VectorClock> {
         self.over.get().map(|over| &over.past)
     }
 
@@ -104,7 +104,7 @@ impl Completion {
     /// The host knows that it is done.
     pub(in crate::driver) fn learn(&self) {
         if let Some(past) = self.past()
-            && let Some(launches) = place::checker().as_ref().and_then(|checker| checker.launches())
+            && let Some(launches) = current_work::checker().as_ref().and_then(|checker| checker.launches())
         {
             launches.learn(past);
         }

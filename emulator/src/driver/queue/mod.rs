@@ -15,13 +15,13 @@ pub(super) mod workers;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use super::state::{self, lock};
-use super::{place, slot};
+use super::{current_work, slot};
 use crate::check::Checker;
 pub(super) use completion::{Completion, Elsewhere, Pause};
 pub(super) use task::Job;
 use task::Tasks;
-pub(super) use ticket::Before;
-use ticket::{Gathered, Ticket};
+pub(super) use ticket::Dependencies;
+use ticket::{LastOfQueues, Ticket};
 
 /// How a stream is ordered with the legacy stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub(super) struct Order {
     /// The completions that all later work depends on.
     gates: Mutex<Vec<Arc<Completion>>>,
     /// The same, if races between launches are checked: those that are done, too.
-    gated: Mutex<Before>,
+    gated: Mutex<Dependencies>,
     /// Held while a point of the order is created and an event is set to it: if two threads record one event, the later point is
     /// set later.
     records: Mutex<()>,
@@ -58,8 +58,8 @@ struct Ends {
     /// The end of the legacy stream, once there is one.
     legacy: Option<Arc<End>>,
     /// If races between launches are checked: the last work of all queues, and of the blocking ones since the legacy stream's last.
-    all: Gathered,
-    blocking: Gathered,
+    all: LastOfQueues,
+    blocking: LastOfQueues,
 }
 
 /// The end of a queue: the work submitted last.
@@ -160,7 +160,7 @@ impl Order {
     }
 
     /// All work submitted before, if races between launches are checked.
-    pub(super) fn all(&self) -> Before {
+    pub(super) fn all(&self) -> Dependencies {
         lock(&self.ends).all.all()
     }
 
@@ -176,7 +176,7 @@ impl Order {
 
     /// Makes all later work depend on that point, too.
     pub(super) fn wait_for(&self, point: Option<Arc<Completion>>) {
-        if let Some((point, checker)) = point.as_ref().zip(place::checker()) {
+        if let Some((point, checker)) = point.as_ref().zip(current_work::checker()) {
             let mut gated = lock(&self.gated);
             let before = std::mem::take(&mut *gated);
             gated.extend(before);
@@ -206,7 +206,7 @@ pub(super) fn hold(orders: &[Arc<Order>], gate: &Arc<Completion>) -> Vec<Arc<Com
 impl Queue {
     fn new(order: &Arc<Order>, kind: Kind, is_beside: bool) -> Arc<Queue> {
         let last = Last { work: Completion::over(), is_listed: false };
-        let checker = place::checker();
+        let checker = current_work::checker();
         let lane =
             checker.as_ref().and_then(|checker| checker.launches()).map_or(0, |launches| launches.lane());
         Arc::new(Queue {
@@ -251,7 +251,7 @@ impl Queue {
 
     /// The place of the next piece of work, which comes behind `more`, too.
     #[cold]
-    fn ticket(&self, checker: &Arc<Checker>, ends: &mut Ends, more: Before) -> Box<Ticket> {
+    fn ticket(&self, checker: &Arc<Checker>, ends: &mut Ends, more: Dependencies) -> Box<Ticket> {
         let mut before = self.turn_asked(ends);
         if self.kind == Kind::Legacy {
             ends.blocking.take();
@@ -262,10 +262,10 @@ impl Queue {
     }
 
     /// What the next piece of work comes behind in its own context, whether or not that is done.
-    fn turn_asked(&self, ends: &Ends) -> Before {
+    fn turn_asked(&self, ends: &Ends) -> Dependencies {
         let mut before = match self.kind {
             Kind::Legacy => ends.blocking.all(),
-            Kind::PerThread | Kind::Blocking | Kind::NonBlocking => Before::default(),
+            Kind::PerThread | Kind::Blocking | Kind::NonBlocking => Dependencies::default(),
         };
         before.add(self.last());
         if let (Kind::PerThread | Kind::Blocking, Some(legacy)) = (self.kind, &ends.legacy) {
@@ -275,11 +275,13 @@ impl Queue {
     }
 
     /// What counts as its work, if races between launches are checked: that of the blocking streams too, for the legacy stream.
-    fn asked(&self) -> Option<Before> {
+    fn asked(&self) -> Option<Dependencies> {
         self.checker.as_ref()?;
         match self.kind {
             Kind::Legacy => Some(self.turn_asked(&lock(&self.order.ends))),
-            Kind::PerThread | Kind::Blocking | Kind::NonBlocking => Some(Before::from(vec![self.last()])),
+            Kind::PerThread | Kind::Blocking | Kind::NonBlocking => {
+                Some(Dependencies::from(vec![self.last()]))
+            }
         }
     }
 

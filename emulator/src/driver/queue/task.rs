@@ -7,9 +7,9 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use super::ticket::Ticket;
-use super::{Before, Completion, Queue, workers};
+use super::{Completion, Dependencies, Queue, workers};
+use crate::driver::current_work;
 use crate::driver::entry::Outcome;
-use crate::driver::place;
 use crate::driver::state::{self, lock};
 use crate::engine::Fault;
 
@@ -90,14 +90,14 @@ impl Queue {
         after: impl IntoIterator<Item = Arc<Completion>>,
         job: Job,
     ) -> Outcome<Arc<Completion>> {
-        self.submit_behind(after, Before::default, job)
+        self.submit_behind(after, Dependencies::default, job)
     }
 
     /// The same; for the check for races between launches it comes behind `more`, too.
     pub(in crate::driver) fn submit_behind(
         self: &Arc<Self>,
         after: impl IntoIterator<Item = Arc<Completion>>,
-        more: impl FnOnce() -> Before,
+        more: impl FnOnce() -> Dependencies,
         job: Job,
     ) -> Outcome<Arc<Completion>> {
         let more = self.checker.as_ref().map(|checker| (checker, more()));
@@ -136,7 +136,7 @@ impl Queue {
             let mut ends = lock(&self.order.ends);
             let before = self.before(&mut ends);
             let checker = self.checker.as_ref();
-            let ticket = checker.map(|checker| self.ticket(checker, &mut ends, Before::default()));
+            let ticket = checker.map(|checker| self.ticket(checker, &mut ends, Dependencies::default()));
             self.set_last(&mut ends, Arc::clone(&done));
             (before, ticket)
         };
@@ -169,7 +169,7 @@ impl Queue {
                 return self.submit(None, Job::Run(Box::new(work)));
             }
             let checker = self.checker.as_ref();
-            let ticket = checker.map(|checker| self.ticket(checker, &mut ends, Before::default()));
+            let ticket = checker.map(|checker| self.ticket(checker, &mut ends, Dependencies::default()));
             self.set_last(&mut ends, Arc::clone(&done));
             ticket
         };
@@ -294,7 +294,7 @@ impl Task {
         let job = || match (job, fault) {
             (Job::Run(run) | Job::Call(run), None) => run(),
             (Job::Notify(call), fault) => {
-                place::host_function(|| call(fault.unwrap_or(CUresult::CUDA_SUCCESS)));
+                current_work::host_function(|| call(fault.unwrap_or(CUresult::CUDA_SUCCESS)));
                 Ok(())
             }
             (Job::Point | Job::Run(_) | Job::Call(_), _) => Ok(()),

@@ -6,47 +6,47 @@ use std::sync::Arc;
 
 use super::{Completion, Queue};
 use crate::check::Checker;
-use crate::check::launches::Past;
-use crate::driver::place::{self, Place};
+use crate::check::launches::VectorClock;
+use crate::driver::current_work::{self, CurrentWork};
 
 /// The place of a piece of work that was submitted.
 pub(super) struct Ticket {
     checker: Arc<Checker>,
     lane: u64,
     /// What the host knew then.
-    host: Past,
-    before: Before,
+    host: VectorClock,
+    before: Dependencies,
     /// The piece of work that was submitted right before.
     last: Arc<Completion>,
     /// What is over when it is done, once it has begun.
-    over: Option<Over>,
+    over: Option<Completed>,
 }
 
 /// What is over when a piece of work is done.
 #[derive(Clone, Default)]
-pub(super) struct Over {
-    pub(super) past: Past,
+pub(super) struct Completed {
+    pub(super) past: VectorClock,
     /// The number of the kernel that it is.
     pub(super) kernel: Option<u64>,
 }
 
 /// Work that other work comes behind.
 #[derive(Clone, Default)]
-pub(in crate::driver) struct Before {
-    past: Past,
+pub(in crate::driver) struct Dependencies {
+    past: VectorClock,
     completions: Vec<Arc<Completion>>,
 }
 
-impl From<Vec<Arc<Completion>>> for Before {
-    fn from(completions: Vec<Arc<Completion>>) -> Before {
-        Before { past: Past::default(), completions }
+impl From<Vec<Arc<Completion>>> for Dependencies {
+    fn from(completions: Vec<Arc<Completion>>) -> Dependencies {
+        Dependencies { past: VectorClock::default(), completions }
     }
 }
 
 /// The last work of several queues.
 #[derive(Default)]
-pub(super) struct Gathered {
-    past: Past,
+pub(super) struct LastOfQueues {
+    past: VectorClock,
     /// By number of the queue.
     last: BTreeMap<u64, Arc<Completion>>,
     /// How many there may be before those that are done are summed up.
@@ -56,10 +56,10 @@ pub(super) struct Gathered {
 /// While it lives, this thread's work is at the place of a ticket.
 pub(super) struct Here<'t> {
     ticket: &'t mut Ticket,
-    previous: Option<Place>,
+    previous: Option<CurrentWork>,
 }
 
-impl Before {
+impl Dependencies {
     /// Adds what a completion stands for.
     pub(super) fn add(&mut self, completion: Arc<Completion>) {
         if !completion.is_done() || completion.is_elsewhere() {
@@ -70,7 +70,7 @@ impl Before {
     }
 
     /// The same of all of them.
-    pub(super) fn extend(&mut self, other: Before) {
+    pub(super) fn extend(&mut self, other: Dependencies) {
         self.past.join(&other.past);
         other.completions.into_iter().for_each(|completion| self.add(completion));
     }
@@ -81,7 +81,7 @@ impl Before {
     }
 
     /// What is over when all of it is done, as it is now.
-    fn sum(&self, checker: &Checker) -> Past {
+    fn sum(&self, checker: &Checker) -> VectorClock {
         let mut past = self.past.clone();
         for completion in &self.completions {
             match completion.past() {
@@ -98,15 +98,15 @@ impl Before {
 
     /// The host knows that all of it is done.
     pub(super) fn learn(&self) {
-        let is_nothing = self.completions.is_empty() && self.past == Past::default();
-        if let Some(checker) = place::checker().filter(|_| !is_nothing) {
+        let is_nothing = self.completions.is_empty() && self.past == VectorClock::default();
+        if let Some(checker) = current_work::checker().filter(|_| !is_nothing) {
             let past = self.sum(&checker);
             checker.launches().into_iter().for_each(|launches| launches.learn(&past));
         }
     }
 }
 
-impl Gathered {
+impl LastOfQueues {
     /// The last work of that queue.
     pub(super) fn set(&mut self, queue: u64, work: &Arc<Completion>) {
         self.last.insert(queue, Arc::clone(work));
@@ -117,7 +117,7 @@ impl Gathered {
                 work.past().into_iter().filter(|_| is_done).for_each(|other| past.join(other));
                 !is_done
             });
-            if let Some(launches) = place::checker().as_ref().and_then(|checker| checker.launches()) {
+            if let Some(launches) = current_work::checker().as_ref().and_then(|checker| checker.launches()) {
                 launches.shorten(&mut self.past);
             }
             self.most = 64.max(2 * self.last.len());
@@ -125,12 +125,12 @@ impl Gathered {
     }
 
     /// All of it.
-    pub(super) fn all(&self) -> Before {
-        Before { past: self.past.clone(), completions: self.last.values().cloned().collect() }
+    pub(super) fn all(&self) -> Dependencies {
+        Dependencies { past: self.past.clone(), completions: self.last.values().cloned().collect() }
     }
 
     /// All of it, which is then forgotten.
-    pub(super) fn take(&mut self) -> Before {
+    pub(super) fn take(&mut self) -> Dependencies {
         let all = self.all();
         (self.past, self.last) = Default::default();
         all
@@ -139,7 +139,7 @@ impl Gathered {
 
 impl Ticket {
     /// For work that is submitted now to a queue.
-    pub(super) fn new(checker: &Arc<Checker>, queue: &Queue, before: Before) -> Ticket {
+    pub(super) fn new(checker: &Arc<Checker>, queue: &Queue, before: Dependencies) -> Ticket {
         let host = checker.launches().map(|launches| launches.submit()).unwrap_or_default();
         Ticket {
             checker: Arc::clone(checker),
@@ -152,7 +152,7 @@ impl Ticket {
     }
 
     /// What it comes behind; all that must be done.
-    fn start(&self) -> Past {
+    fn start(&self) -> VectorClock {
         let mut past = self.before.sum(&self.checker);
         past.join(&self.host);
         if let Some(launches) = self.checker.launches() {
@@ -165,13 +165,14 @@ impl Ticket {
     pub(super) fn enter(&mut self) -> Here<'_> {
         let (checker, past, lane) = (Arc::clone(&self.checker), self.start(), self.lane);
         let (graph, follows, kernel) = (None, self.last.kernel(), None);
-        let previous = place::exchange(Some(Place { checker, past, lane, graph, follows, kernel }));
+        let previous =
+            current_work::exchange(Some(CurrentWork { checker, past, lane, graph, follows, kernel }));
         Here { ticket: self, previous }
     }
 
     /// What is over when the work is done.
-    pub(super) fn end(mut self) -> Over {
-        self.over.take().unwrap_or_else(|| Over { past: self.start(), kernel: None })
+    pub(super) fn end(mut self) -> Completed {
+        self.over.take().unwrap_or_else(|| Completed { past: self.start(), kernel: None })
     }
 }
 
@@ -185,7 +186,7 @@ impl Drop for Ticket {
 
 impl Drop for Here<'_> {
     fn drop(&mut self) {
-        let place = place::exchange(self.previous.take());
-        self.ticket.over = place.map(|Place { past, kernel, .. }| Over { past, kernel });
+        let place = current_work::exchange(self.previous.take());
+        self.ticket.over = place.map(|CurrentWork { past, kernel, .. }| Completed { past, kernel });
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::Stream;
 use super::capture::fail;
 use crate::driver::counted::counted;
+use crate::driver::current_work;
 use crate::driver::entry::Outcome;
-use crate::driver::place;
 use crate::driver::queue::{Completion, Job};
 use crate::driver::state::Call;
 use crate::driver::work::event::Event;
@@ -119,7 +119,7 @@ impl Stream {
         let done = match event.begin() {
             None => self.queue.submit(None, Job::Point),
             Some(recording) => self.queue.submit_small(move || {
-                place::tell_host();
+                current_work::tell_host();
                 recording.reached();
                 Ok(())
             }),

@@ -13,11 +13,11 @@ use std::sync::Arc;
 use super::Turn;
 use super::ends::{End, transfer};
 use crate::check::Finding;
-use crate::check::launches::Way;
+use crate::check::launches::AccessKind;
+use crate::driver::current_work::{self, Accesses};
 use crate::driver::entry::{INVALID_VALUE, Outcome};
 use crate::driver::fault::bad_range;
 use crate::driver::memory::origin::Origin;
-use crate::driver::place::{self, Accesses};
 use crate::driver::state::{Call, State};
 use crate::engine::Fault;
 use crate::memory::{BadRange, Memory};
@@ -137,7 +137,7 @@ impl Copy3d {
     pub(super) fn run(&self, turn: &Turn) -> Result<(), Box<Fault>> {
         let (memory, (target, source)) = (&turn.state.memory, self.regions());
         self.look(turn);
-        let ongoing = place::begin(turn.stream, turn.caller.unwrap_or("memcpy node"));
+        let ongoing = current_work::begin(turn.stream, turn.caller.unwrap_or("memcpy node"));
         let done = match (&self.0.bytes, target.first) {
             (Some(bytes), End::Device(address)) => memory.copy_from_host(address, bytes),
             // SAFETY: 1, 2: device regions are looked up when they are used. Host regions are rows that the program has
@@ -149,7 +149,7 @@ impl Copy3d {
         };
         if let Some(ongoing) = ongoing {
             ongoing.touch(self.accesses(memory).touched());
-            place::end(ongoing, memory);
+            current_work::end(ongoing, memory);
         }
         done.map_err(|error| bad_range(turn.caller.unwrap_or("memcpy node"), &error))
     }
@@ -163,7 +163,7 @@ impl Copy3d {
                 continue;
             }
             for (z, y) in (0..size.depth).flat_map(|z| (0..size.height).map(move |y| (z, y))) {
-                accesses.add(memory, region.row(y, z).address(), size.width as u64, Way::Copy, writes);
+                accesses.add(memory, region.row(y, z).address(), size.width as u64, AccessKind::Copy, writes);
             }
         }
         accesses

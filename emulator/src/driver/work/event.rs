@@ -8,9 +8,9 @@ use super::Work;
 use super::recorder::{Captured, Point};
 use super::shared_event::{Awaited as Other, Recording, SharedEvent};
 use crate::driver::context::Context;
+use crate::driver::current_work;
 use crate::driver::entry::{INVALID_CONTEXT, INVALID_HANDLE, Outcome};
 use crate::driver::handles::{Found, Handles};
-use crate::driver::place;
 use crate::driver::queue::Completion;
 use crate::driver::slot::{PerSlot, per_slot};
 use crate::driver::state::{Call, lock};
@@ -151,17 +151,17 @@ impl Points {
         match self.0.get(&node) {
             Some(Awaited::Made(point, recording)) => {
                 if let Some(recording) = lock(recording).take() {
-                    place::tell_host();
+                    current_work::tell_host();
                     recording.reached();
                 }
-                place::with(|place| point.set_past(place.past.clone()));
+                current_work::with(|place| point.set_past(place.past.clone()));
                 point.complete();
             }
             Some(Awaited::Before(Some(point))) => {
                 point.wait();
-                place::with(|place| point.past().into_iter().for_each(|past| place.past.join(past)));
+                current_work::with(|place| point.past().into_iter().for_each(|past| place.past.join(past)));
                 if point.is_elsewhere() {
-                    place::hear_host();
+                    current_work::hear_host();
                 }
             }
             _ => {}

@@ -3,11 +3,11 @@
 use cuda_driver_sys::CUDA_MEMSET_NODE_PARAMS;
 
 use super::Turn;
-use crate::check::launches::Way;
+use crate::check::launches::AccessKind;
+use crate::driver::current_work::{self, Accesses};
 use crate::driver::entry::{INVALID_VALUE, Outcome};
 use crate::driver::fault::bad_range;
 use crate::driver::memory::origin::Origin;
-use crate::driver::place::{self, Accesses};
 use crate::driver::state::State;
 use crate::engine::Fault;
 
@@ -85,16 +85,17 @@ impl Fill {
         let pattern = value.get(..self.element as usize).unwrap_or(&value);
         let start = |row: u64| self.target + row * self.pitch as u64;
         let (memory, name) = (&turn.state.memory, turn.caller.unwrap_or("memset node"));
-        let ongoing = place::begin(turn.stream, name);
+        let ongoing = current_work::begin(turn.stream, name);
         let done = (0..self.height as u64)
             .try_for_each(|row| memory.fill(start(row), pattern, self.width as u64))
             .map_err(|error| bad_range(name, &error));
         if let Some(ongoing) = ongoing {
             let mut accesses = Accesses::default();
             let bytes = self.width as u64 * u64::from(self.element);
-            (0..self.height as u64).for_each(|row| accesses.add(memory, start(row), bytes, Way::Copy, true));
+            (0..self.height as u64)
+                .for_each(|row| accesses.add(memory, start(row), bytes, AccessKind::Copy, true));
             ongoing.touch(accesses.touched());
-            place::end(ongoing, memory);
+            current_work::end(ongoing, memory);
         }
         done
     }

@@ -7,8 +7,8 @@
 use cuda_driver_sys::{CUDA_HOST_NODE_PARAMS, CUhostFn};
 use std::ffi::c_void;
 
+use crate::driver::current_work;
 use crate::driver::entry::{INVALID_VALUE, Outcome};
-use crate::driver::place;
 use crate::driver::state::enter_callback;
 
 /// A function of the program and its data, which were passed together, so C7 holds for them.
@@ -37,7 +37,7 @@ impl HostCall {
     pub(super) fn run(&self, stream: usize) {
         // SAFETY: by C7 (the type's documentation) the function may be called with this data whenever a stream or a graph performs this
         // work: a stream performs it once, and a node's function is called by every launch. It does not unwind.
-        place::host_function(|| enter_callback(stream, || unsafe { (self.function)(self.data) }));
+        current_work::host_function(|| enter_callback(stream, || unsafe { (self.function)(self.data) }));
     }
 
     /// The parameters in the form of the API.

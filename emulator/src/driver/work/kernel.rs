@@ -11,7 +11,7 @@ use crate::driver::function::{FUNCTIONS, Function};
 use crate::driver::handles::to_c;
 use crate::driver::work::Turn;
 use crate::driver::work::updatable::{DeviceNode, Updater};
-use crate::driver::{place, report, slot};
+use crate::driver::{current_work, report, slot};
 use crate::engine::{self, Fault, Launch, Launcher, RunControl};
 use crate::optimised::{self, OPTIMISED};
 use crate::profile::Profiler;
@@ -116,7 +116,7 @@ impl KernelCall {
         // Kernels that it launches may change nodes, too.
         let updater = Updater { device: context.device, slot: slot::current() };
         let graphs = turn.graph.as_ref().map(|graph| Arc::clone(graph).launcher(context.device));
-        let ongoing = place::begin_kernel(turn.stream, &function.kernel.name, attributes.programmatic);
+        let ongoing = current_work::begin_kernel(turn.stream, &function.kernel.name, attributes.programmatic);
         let ends = RunControl {
             limit: state.config.time_limit,
             unwanted: Some(&function.context.reset),
@@ -128,7 +128,7 @@ impl KernelCall {
         };
         let began = (!OPTIMISED).then(Instant::now);
         let outcome = engine::run_until(kernel, launch, &memory, state.config.workers, ends);
-        ongoing.into_iter().for_each(|ongoing| place::end(ongoing, &memory));
+        ongoing.into_iter().for_each(|ongoing| current_work::end(ongoing, &memory));
         if began.is_some_and(|began| optimised::matters(began.elapsed())) {
             report::line(format_args!("{}; CUDA_LAUNCH_QUIET=1 hides this line", optimised::ADVICE));
         }

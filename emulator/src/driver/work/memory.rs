@@ -11,14 +11,14 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::Turn;
 use super::graph_memory::{Counts, Footprint, sum};
-use crate::check::launches::Way;
+use crate::check::launches::AccessKind;
+use crate::driver::current_work::{self, Accesses};
 use crate::driver::device::checked;
 use crate::driver::entry::{FromC, INVALID_VALUE, In, Outcome};
 use crate::driver::fault::bad_range;
 use crate::driver::memory::allocations::ALLOCATIONS;
 use crate::driver::memory::location::Location;
 use crate::driver::memory::managed;
-use crate::driver::place::{self, Accesses};
 use crate::driver::since::Known;
 use crate::driver::slot::{PerSlot, per_slot};
 use crate::driver::state::{Call, lock};
@@ -268,11 +268,13 @@ impl Free {
         let memory = &turn.state.memory;
         let record = ALLOCATIONS.finish(address);
         let bytes = memory.find(address).map_or(0, |allocation| allocation.len());
-        if let Some(ongoing) = place::begin_free(turn.stream, turn.caller.unwrap_or("memory free node")) {
+        if let Some(ongoing) =
+            current_work::begin_free(turn.stream, turn.caller.unwrap_or("memory free node"))
+        {
             let mut accesses = Accesses::default();
-            accesses.add(memory, address, bytes, Way::Plain, true);
+            accesses.add(memory, address, bytes, AccessKind::Plain, true);
             ongoing.touch(accesses.touched());
-            place::end(ongoing, memory);
+            current_work::end(ongoing, memory);
         }
         if let Some(pool) = record.and_then(|record| record.pool) {
             pool.give_back(bytes);

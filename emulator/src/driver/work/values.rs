@@ -9,13 +9,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::Turn;
-use crate::check::launches::{Ongoing, Way};
+use crate::check::launches::{AccessKind, Ongoing};
 use crate::driver::context::Context;
+use crate::driver::current_work::{self, Accesses};
 use crate::driver::entry::{INVALID_VALUE, Outcome};
 use crate::driver::fault::bad_range;
 use crate::driver::handles::to_c;
 use crate::driver::memory::allocations::ALLOCATIONS;
-use crate::driver::place::{self, Accesses};
 use crate::driver::state::State;
 use crate::engine::Fault;
 use crate::memory::BadRange;
@@ -77,7 +77,7 @@ impl Batch {
         let name = turn.caller.unwrap_or("memory operations");
         // It runs while it waits: what it lets go on may be over before it goes on itself.
         if next.ongoing.is_none() {
-            next.ongoing = place::begin(turn.stream, name);
+            next.ongoing = current_work::begin(turn.stream, name);
         }
         while let Some(operation) = self.operations.get(next.done) {
             let done = operation.try_run(&turn.state, &self.context);
@@ -95,8 +95,8 @@ impl Batch {
         let (memory, mut accesses) = (&turn.state.memory, Accesses::default());
         for operation in &self.operations {
             let (word, way, writes) = match operation {
-                Operation::Wait(word, _) => (word, Way::Poll, false),
-                Operation::Write(word) => (word, Way::Flag, true),
+                Operation::Wait(word, _) => (word, AccessKind::Poll, false),
+                Operation::Write(word) => (word, AccessKind::Flag, true),
                 Operation::Barrier(_) => continue,
             };
             accesses.add(memory, word.address, word.bytes as u64, way, writes);
@@ -105,7 +105,7 @@ impl Batch {
             }
         }
         ongoing.touch(accesses.touched());
-        place::end(ongoing, memory);
+        current_work::end(ongoing, memory);
     }
 }
 
@@ -241,7 +241,7 @@ impl Operation {
             Operation::Barrier(_) => Ok(true),
             Operation::Write(word) => {
                 if state.memory.is_seen_elsewhere(word.address) {
-                    place::tell_host();
+                    current_work::tell_host();
                 }
                 word.write(state).map(|()| true)
             }

@@ -13,7 +13,7 @@ use super::place::Touch;
 use super::report::actor_in;
 use super::stamp::{Cell, How, Stamp};
 use crate::check::Actor;
-use crate::check::launches::{Ongoing, Reach, Run, Runs, Touched, Way};
+use crate::check::launches::{AccessKind, Ongoing, Reach, Run, Runs, Touched};
 use crate::memory::Allocation;
 
 /// Hands over what a launch with all that it led to has accessed. `kernel` is that of the launch itself.
@@ -49,7 +49,7 @@ impl Family {
                 writes.push(Run { start, end, way, by });
             }
             // Whoever may not read what is written may not write it either.
-            if write.is_none_or(|(way, _)| way != Way::Plain)
+            if write.is_none_or(|(way, _)| way != AccessKind::Plain)
                 && let Some((way, by)) = list.read(cell)
             {
                 reads.push(Run { start, end, way, by });
@@ -67,16 +67,16 @@ struct List<'f> {
     /// The actors, by grid, site, and whether they write.
     known: FxHashMap<(usize, u32, bool), u32>,
     /// The one looked up last: neighbours were mostly accessed together.
-    last: Option<(Stamp, bool, (Way, u32))>,
+    last: Option<(Stamp, bool, (AccessKind, u32))>,
 }
 
 impl List<'_> {
     /// How the bytes were read: by an ordinary load if there was one among the last.
-    fn read(&mut self, cell: &Cell) -> Option<(Way, u32)> {
+    fn read(&mut self, cell: &Cell) -> Option<(AccessKind, u32)> {
         let mut found = None;
         for stamp in cell.reads() {
             let entry = self.entry(stamp, false);
-            if found.is_none() || entry.is_some_and(|(way, _)| way == Way::Plain) {
+            if found.is_none() || entry.is_some_and(|(way, _)| way == AccessKind::Plain) {
                 found = entry;
             }
         }
@@ -84,7 +84,7 @@ impl List<'_> {
     }
 
     /// How an access was made, and the number of who made it.
-    fn entry(&mut self, stamp: &Stamp, writes: bool) -> Option<(Way, u32)> {
+    fn entry(&mut self, stamp: &Stamp, writes: bool) -> Option<(AccessKind, u32)> {
         let is_same = |last: &Stamp| (last.unit, last.site, last.how) == (stamp.unit, stamp.site, stamp.how);
         if let Some((_, _, entry)) = self.last.filter(|(last, wrote, _)| is_same(last) && *wrote == writes) {
             return Some(entry);
@@ -94,12 +94,12 @@ impl List<'_> {
         let note = kernel.watched.get(stamp.site as usize).and_then(|watched| watched.note);
         let is_atomic = note.is_none_or(|note| matches!(note.what, What::Atomic { .. }));
         let way = match stamp.how {
-            How::Silent => Way::Silent,
-            How::Strong if !is_atomic => Way::Flag,
+            How::Silent => AccessKind::Silent,
+            How::Strong if !is_atomic => AccessKind::Flag,
             // Whether the guess was right is seen by an atomic.
-            How::Plain if is_guess && !writes => Way::Flag,
-            How::Strong | How::CopiedAtomic | How::BulkAtomic => Way::Atomic,
-            How::Plain | How::StrongInBlock | How::Copied | How::Bulk => Way::Plain,
+            How::Plain if is_guess && !writes => AccessKind::Flag,
+            How::Strong | How::CopiedAtomic | How::BulkAtomic => AccessKind::Atomic,
+            How::Plain | How::StrongInBlock | How::Copied | How::Bulk => AccessKind::Plain,
         };
         let actors = &mut self.actors;
         let by = *self.known.entry((grid, stamp.site, writes)).or_insert_with(|| {

@@ -1,22 +1,22 @@
 use super::super::held::MOST_PAIRS;
-use super::super::{Run, Runs, Way};
+use super::super::{AccessKind, Run, Runs};
 use super::*;
 
-fn begin(table: &mut Table, past: &mut Past, lane: u64) -> u64 {
+fn begin(table: &mut Table, past: &mut VectorClock, lane: u64) -> u64 {
     let (name, stream) = (String::new(), String::new());
     table.begin(past, lane, Label { name, stream, graph: None, frees: false })
 }
 
-fn end(table: &mut Table, number: u64, runs: &[(u64, Way)]) -> Ended {
+fn end(table: &mut Table, number: u64, runs: &[(u64, AccessKind)]) -> Ended {
     let runs = runs.iter().map(|(start, way)| Run { start: *start, end: start + 4, way: *way, by: 0 });
     let reach = Reach { reads: Runs::default(), writes: Runs::of(runs.collect()) };
     table.end(number, reach, Vec::new(), &|address, _| (address, String::new()))
 }
 
 /// A piece of work of a lane that stores.
-fn store(table: &mut Table, past: &mut Past, lane: u64, start: u64) -> usize {
+fn store(table: &mut Table, past: &mut VectorClock, lane: u64, start: u64) -> usize {
     let number = begin(table, past, lane);
-    end(table, number, &[(start, Way::Plain)]).findings.len()
+    end(table, number, &[(start, AccessKind::Plain)]).findings.len()
 }
 
 #[test]
@@ -30,8 +30,8 @@ fn what_nothing_can_race_with_is_forgotten() {
     assert_eq!(store(&mut table, &mut other, 2, 0), 1);
     table.learn(&one);
     assert_eq!(table.work.len(), 2, "what was submitted before may race with it");
-    table.over(&Past::default());
-    table.over(&Past::default());
+    table.over(&VectorClock::default());
+    table.over(&VectorClock::default());
     table.learn(&other);
     assert!(table.work.is_empty() && table.lanes.is_empty());
 }
@@ -44,7 +44,7 @@ fn the_oldest_are_forgotten_where_there_are_too_many() {
         assert_eq!(store(&mut table, &mut past, 1, 4 * index), 0);
     }
     let number = begin(&mut table, &mut past, 1);
-    assert!(end(&mut table, number, &[(1 << 40, Way::Plain)]).is_full);
+    assert!(end(&mut table, number, &[(1 << 40, AccessKind::Plain)]).is_full);
     let mut other = table.known();
     assert_eq!(store(&mut table, &mut other, 2, 0), 0, "it was forgotten");
     assert_eq!(store(&mut table, &mut other, 2, 2 * MOST_WORK as u64), 1);
@@ -55,14 +55,14 @@ fn a_race_waits_for_a_kernel_that_may_lead_from_one_to_the_other() {
     let mut table = Table::default();
     let mut pasts = [table.submit(), table.submit(), table.submit()];
     let [one, other, between] = [0, 1, 2].map(|at| begin(&mut table, &mut pasts[at], at as u64));
-    let (flag, next, data) = ((0, Way::Flag), (8, Way::Flag), (16, Way::Plain));
+    let (flag, next, data) = ((0, AccessKind::Flag), (8, AccessKind::Flag), (16, AccessKind::Plain));
     assert_eq!(end(&mut table, one, &[flag, data]).findings, []);
     assert_eq!(end(&mut table, other, &[next, data]).findings, [], "not yet");
     assert_eq!(end(&mut table, between, &[flag, next]).findings, []);
     // Without it they race.
     let [one, other, between] = [0, 1, 2].map(|at| begin(&mut table, &mut pasts[at], at as u64));
-    end(&mut table, one, &[(24, Way::Plain)]);
-    end(&mut table, other, &[(24, Way::Plain)]);
+    end(&mut table, one, &[(24, AccessKind::Plain)]);
+    end(&mut table, other, &[(24, AccessKind::Plain)]);
     assert_eq!(end(&mut table, between, &[]).findings.len(), 1);
 }
 
@@ -71,10 +71,10 @@ fn what_the_host_knows_is_known_of_what_has_synchronised_with_it() {
     let mut table = Table::default();
     let mut pasts = [table.submit(), table.submit()];
     let [sender, receiver] = [0, 1].map(|at| begin(&mut table, &mut pasts[at], at as u64));
-    end(&mut table, receiver, &[(0, Way::Flag)]);
+    end(&mut table, receiver, &[(0, AccessKind::Flag)]);
     table.learn(&pasts[1]);
     let mut later = table.submit();
-    end(&mut table, sender, &[(0, Way::Flag), (8, Way::Plain)]);
+    end(&mut table, sender, &[(0, AccessKind::Flag), (8, AccessKind::Plain)]);
     assert_eq!(store(&mut table, &mut later, 3, 8), 0);
 }
 
@@ -86,7 +86,7 @@ fn races_are_held_in_bounds() {
     let mut is_full = false;
     for index in 0..2 * MOST_PAIRS {
         let number = begin(&mut table, &mut pasts[index % 2], index as u64 % 2);
-        let ended = end(&mut table, number, &[(0, Way::Plain)]);
+        let ended = end(&mut table, number, &[(0, AccessKind::Plain)]);
         assert_eq!(ended.findings, [], "not yet");
         is_full |= ended.is_full;
     }
@@ -98,10 +98,10 @@ fn races_are_held_in_bounds() {
     // Places are bounded, too.
     let long = begin(&mut table, &mut pasts[2], 3);
     let mut many = |lane: usize| {
-        let runs: Vec<_> = (0..1000).map(|at| (8 * at, Way::Plain)).collect();
+        let runs: Vec<_> = (0..1000).map(|at| (8 * at, AccessKind::Plain)).collect();
         let number = begin(&mut table, &mut pasts[lane], lane as u64);
         let actors = (0..1000).map(|line| Actor { ptx_line: line, ..Actor::of_call("write") }).collect();
-        let run = |(by, (start, way)): (usize, &(u64, Way))| Run {
+        let run = |(by, (start, way)): (usize, &(u64, AccessKind))| Run {
             start: *start,
             end: start + 4,
             way: *way,
@@ -121,7 +121,7 @@ fn nothing_is_reported_that_may_be_ordered_by_what_was_forgotten() {
     let mut table = Table::default();
     let mut pasts = [(); 5].map(|()| table.submit());
     let [between, one, other, long] = [0, 1, 2, 3].map(|at| begin(&mut table, &mut pasts[at], at as u64));
-    let (flag, next, data) = ((0, Way::Flag), (8, Way::Flag), (16, Way::Plain));
+    let (flag, next, data) = ((0, AccessKind::Flag), (8, AccessKind::Flag), (16, AccessKind::Plain));
     for (number, runs) in [(one, [flag, data]), (between, [flag, next]), (other, [next, data])] {
         assert_eq!(end(&mut table, number, &runs).findings, []);
     }
@@ -145,15 +145,15 @@ fn a_kernel_without_accesses_passes_on_what_it_does_not_wait_for() {
         let mut past = table.submit();
         let first = begin(&mut table, &mut past, 1);
         table.depend(first, true, false);
-        end(&mut table, first, &[(0, Way::Plain)]);
+        end(&mut table, first, &[(0, AccessKind::Plain)]);
         let second = begin(&mut table, &mut past, 1);
         table.begin_early(second, first);
         table.depend(second, true, waits);
         end(&mut table, second, &[]);
         let third = begin(&mut table, &mut past, 1);
-        table.over(&Past::default());
+        table.over(&VectorClock::default());
         table.begin_early(third, second);
-        assert_eq!(end(&mut table, third, &[(0, Way::Plain)]).findings.len(), usize::from(!waits));
+        assert_eq!(end(&mut table, third, &[(0, AccessKind::Plain)]).findings.len(), usize::from(!waits));
         assert!(!table.work.contains_key(&second), "it is of no more use");
     }
 }

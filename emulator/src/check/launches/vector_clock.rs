@@ -2,28 +2,28 @@
 
 /// The number of one piece of work: the how manieth of its lane. Work of one lane is in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Tick {
+pub(crate) struct Epoch {
     pub(super) lane: u64,
     pub(super) count: u64,
 }
 
 /// A vector clock: for some lanes, how much of their work is over. Whatever the host knew at a point is over as well.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Past {
+pub(crate) struct VectorClock {
     /// The point in the order of what the host has learned.
     pub(super) host: u64,
     /// Sorted by lane.
-    lanes: Vec<Tick>,
+    lanes: Vec<Epoch>,
 }
 
-impl Past {
+impl VectorClock {
     /// All that the host knew then.
-    pub(super) fn of_host(host: u64) -> Past {
-        Past { host, lanes: Vec::new() }
+    pub(super) fn of_host(host: u64) -> VectorClock {
+        VectorClock { host, lanes: Vec::new() }
     }
 
     /// Whether that work is in it.
-    pub(super) fn contains(&self, tick: Tick) -> bool {
+    pub(super) fn contains(&self, tick: Epoch) -> bool {
         self.known(tick.lane).is_some_and(|known| tick.count <= known)
     }
 
@@ -33,7 +33,7 @@ impl Past {
     }
 
     /// Adds that work, and what is before it in its lane.
-    pub(super) fn add(&mut self, tick: Tick) {
+    pub(super) fn add(&mut self, tick: Epoch) {
         match self.lanes.binary_search_by_key(&tick.lane, |known| known.lane) {
             Ok(at) => {
                 if let Some(known) = self.lanes.get_mut(at) {
@@ -45,7 +45,7 @@ impl Past {
     }
 
     /// Adds all that is in the other one.
-    pub(crate) fn join(&mut self, other: &Past) {
+    pub(crate) fn join(&mut self, other: &VectorClock) {
         self.host = self.host.max(other.host);
         if self.lanes.is_empty() {
             self.lanes.clone_from(&other.lanes);
@@ -66,16 +66,16 @@ mod tests {
 
     #[test]
     fn the_later_of_two_counts_stays() {
-        let tick = |lane, count| Tick { lane, count };
-        let (mut one, mut other) = (Past::of_host(3), Past::of_host(1));
+        let tick = |lane, count| Epoch { lane, count };
+        let (mut one, mut other) = (VectorClock::of_host(3), VectorClock::of_host(1));
         one.add(tick(1, 4));
         other.add(tick(2, 1));
         other.add(tick(1, 2));
         other.join(&one);
         assert!(other.contains(tick(1, 4)) && other.contains(tick(2, 1)) && other.host == 3);
         assert!(!other.contains(tick(1, 5)) && !other.contains(tick(3, 0)));
-        one.join(&Past::default());
+        one.join(&VectorClock::default());
         one.retain(|lane| lane != 1);
-        assert_eq!(one, Past::of_host(3));
+        assert_eq!(one, VectorClock::of_host(3));
     }
 }

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use super::state;
 use crate::check::Checker;
-use crate::check::launches::{Label, Ongoing, Past, Reach, Run, Runs, Touched, Way};
+use crate::check::launches::{AccessKind, Label, Ongoing, Reach, Run, Runs, Touched, VectorClock};
 use crate::memory::Memory;
 
 /// Where work is.
 #[derive(Clone)]
-pub(super) struct Place {
+pub(super) struct CurrentWork {
     pub(super) checker: Arc<Checker>,
     /// What it comes behind.
-    pub(super) past: Past,
+    pub(super) past: VectorClock,
     /// What is done in a row.
     pub(super) lane: u64,
     /// The run of a graph that it is a part of.
@@ -24,17 +24,17 @@ pub(super) struct Place {
 }
 
 thread_local! {
-    static HERE: RefCell<Option<Place>> = const { RefCell::new(None) };
+    static CURRENT: RefCell<Option<CurrentWork>> = const { RefCell::new(None) };
 }
 
 /// Sets the place of this thread's work; the previous one is the result. A thread that is about to end has none.
-pub(super) fn exchange(place: Option<Place>) -> Option<Place> {
-    HERE.try_with(|here| here.replace(place)).ok().flatten()
+pub(super) fn exchange(place: Option<CurrentWork>) -> Option<CurrentWork> {
+    CURRENT.try_with(|here| here.replace(place)).ok().flatten()
 }
 
 /// Looks at the place, or changes it; `None` if races are not checked.
-pub(super) fn with<T>(look: impl FnOnce(&mut Place) -> T) -> Option<T> {
-    HERE.try_with(|here| here.borrow_mut().as_mut().map(look)).ok().flatten()
+pub(super) fn with<T>(look: impl FnOnce(&mut CurrentWork) -> T) -> Option<T> {
+    CURRENT.try_with(|here| here.borrow_mut().as_mut().map(look)).ok().flatten()
 }
 
 /// The process's checker, if it checks for races between launches.
@@ -42,7 +42,7 @@ pub(super) fn checker() -> Option<Arc<Checker>> {
     state::get()?.checker.clone().filter(|checker| checker.launches().is_some())
 }
 
-impl Place {
+impl CurrentWork {
     /// Another row of work, in no order with others.
     pub(super) fn another_lane(&self) -> u64 {
         self.checker.launches().map_or(0, |launches| launches.lane())
@@ -71,7 +71,7 @@ pub(super) fn tell_host() {
 
 /// What comes now is behind all that the host knows.
 pub(super) fn hear_host() {
-    with(Place::join_known);
+    with(CurrentWork::join_known);
 }
 
 /// Calls a function of the program, which may tell other threads of it that all before is over, and wait for them.
@@ -138,7 +138,7 @@ pub(super) struct Accesses {
 
 impl Accesses {
     /// Adds a range of device memory, or of host memory that is not only the call's.
-    pub(super) fn add(&mut self, memory: &Memory, address: u64, bytes: u64, way: Way, writes: bool) {
+    pub(super) fn add(&mut self, memory: &Memory, address: u64, bytes: u64, way: AccessKind, writes: bool) {
         let list = if writes { &mut self.writes } else { &mut self.reads };
         let ranges = memory.host_ranges(address, bytes);
         if ranges.is_empty() {

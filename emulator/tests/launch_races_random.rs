@@ -3,12 +3,16 @@
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
+#[path = "mutation_support/mod.rs"]
+#[allow(dead_code)] // It needs random numbers alone.
+mod mutation;
 #[path = "launch_races_support/mod.rs"]
 mod races;
 #[path = "driver_support/mod.rs"]
 mod support;
 
 use cuda_driver_sys::*;
+use mutation::Random;
 use races::*;
 use std::collections::BTreeSet;
 use std::ptr::null_mut;
@@ -18,18 +22,6 @@ use support::*;
 const PROGRAMS: u64 = 250;
 const STEPS: usize = 24;
 const BUFFERS: usize = 5;
-
-/// xorshift64*
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % limit
-    }
-}
 
 /// A point in the program, with all points that are before it.
 #[derive(Default)]
@@ -125,7 +117,7 @@ fn random_graph(random: &mut Random, setup: &Setup, buffers: &[CUdeviceptr]) -> 
 
 /// Runs a program; what the oracle says, and what was found.
 fn run(seed: u64, setup: &Setup, buffers: &[CUdeviceptr]) -> (BTreeSet<[String; 2]>, BTreeSet<[String; 2]>) {
-    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut random = Random(seed);
     let mut oracle = Oracle::default();
     // The first one is the legacy stream.
     let mut streams = vec![Stream { handle: null_mut(), is_blocking: false, last: None }];

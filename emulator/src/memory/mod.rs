@@ -122,20 +122,7 @@ impl Memory {
 
     /// The same with checks for kernels.
     pub fn checked(capacity: u64, checker: Option<Arc<Checker>>) -> Memory {
-        let tracked = checker.as_ref().is_some_and(|checker| checker.checks().uninitialised);
-        let map = Arc::new(RwLock::new(Map::new(capacity, 1, 0, tracked)));
-        let (view, objects) = (View { device: 0, peers: 0 }, Arc::default());
-        Memory {
-            map,
-            view,
-            objects,
-            heap: Arc::default(),
-            buffers: None,
-            checker,
-            profiler: None,
-            scheduler: None,
-            architecture: Architecture::default(),
-        }
+        Memory::first(capacity, 1, 0, checker, None)
     }
 
     /// The memories of `count` devices, each of `capacity` bytes. `start` is the offset of the first allocation in the room of
@@ -147,21 +134,30 @@ impl Memory {
         checker: Option<Arc<Checker>>,
         profiler: Option<Arc<Profiler>>,
     ) -> Vec<Memory> {
+        let first = Memory::first(capacity, count, start(map::ROOM), checker, profiler);
+        (0..count).map(|device| Memory { view: View { device, peers: 0 }, ..first.clone() }).collect()
+    }
+
+    /// That of the first of `count` devices.
+    fn first(
+        capacity: u64,
+        count: u32,
+        start: u64,
+        checker: Option<Arc<Checker>>,
+        profiler: Option<Arc<Profiler>>,
+    ) -> Memory {
         let tracked = checker.as_ref().is_some_and(|checker| checker.checks().uninitialised);
-        let map = Arc::new(RwLock::new(Map::new(capacity, count, start(map::ROOM), tracked)));
-        let (view, objects) = (View { device: 0, peers: 0 }, Arc::default());
-        let first = Memory {
-            map,
-            view,
-            objects,
+        Memory {
+            map: Arc::new(RwLock::new(Map::new(capacity, count, start, tracked))),
+            view: View { device: 0, peers: 0 },
+            objects: Arc::default(),
             heap: Arc::default(),
             buffers: None,
             checker,
             profiler,
             scheduler: None,
             architecture: Architecture::default(),
-        };
-        (0..count).map(|device| Memory { view: View { device, peers: 0 }, ..first.clone() }).collect()
+        }
     }
 
     /// The same memory for kernels that can access allocations of the devices in `peers`, one bit each.

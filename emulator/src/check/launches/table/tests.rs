@@ -157,3 +157,21 @@ fn a_kernel_without_accesses_passes_on_what_it_does_not_wait_for() {
         assert!(!table.work.contains_key(&second), "it is of no more use");
     }
 }
+
+#[test]
+fn a_free_races_with_what_began_before_it_alone() {
+    for begins_before in [true, false] {
+        let mut table = Table::default();
+        let (mut one, mut other) = (table.submit(), table.submit());
+        // While it runs, the free is remembered.
+        begin(&mut table, &mut VectorClock::default(), 3);
+        let early = begins_before.then(|| begin(&mut table, &mut other, 2));
+        let label = Label { name: String::new(), stream: String::new(), graph: None, frees: true };
+        let free = table.begin(&mut one, 1, label);
+        let number = early.unwrap_or_else(|| begin(&mut table, &mut other, 2));
+        end(&mut table, free, &[(0, AccessKind::Plain)]);
+        end(&mut table, number, &[(0, AccessKind::Plain)]);
+        let held = !table.held.is_empty();
+        assert_eq!(held, begins_before, "what begins later has another allocation there");
+    }
+}

@@ -313,7 +313,10 @@ fn occupancy_is_what_the_driver_says() {
     assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
     std::fs::remove_dir_all(folder).unwrap();
     // Without a driver, by the published limits.
-    let cubin = json(&["occupancy", "ptx/tests/data/attributes.sm_90.cubin", "bounds", "--arch", "sm_90"]).1;
+    let for_arch =
+        |arch| json(&["occupancy", "ptx/tests/data/attributes.sm_90.cubin", "bounds", "--arch", arch]).1;
+    let cubin = for_arch("sm_90");
+    assert_eq!(cubin, for_arch("90"));
     assert_eq!((&cubin["registers"], &cubin["by_block"][5]["blocks"]), (&10.into(), &10.into()));
     assert_eq!(cubin["registers_estimated"], false);
     // The emulator compiles nothing, and says so.

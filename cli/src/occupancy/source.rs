@@ -23,7 +23,9 @@ pub(super) struct Known {
 /// accept, they come from the cubin.
 pub(super) fn find(file: &File, kernel: &Kernel, arguments: &Arguments) -> Result<Known, Failure> {
     if let Some(name) = &arguments.arch {
+        // `86`, as the other commands take it, too.
         let arch = Arch::from_name(name)
+            .or_else(|| Arch::from_name(&format!("sm_{name}")))
             .ok_or_else(|| Failure::usage(format!("no architecture `{name}`; {}", Machine::known())))?;
         return of_image(file, kernel, Some(arch), arguments.registers.is_some());
     }

@@ -119,6 +119,18 @@ fn a_kernel_and_the_graph_that_it_waits_for() {
     setup.assert_silent("a flag");
 }
 
+/// A kernel counts as a whole as before what it launches: which of its accesses come later is not known.
+#[test]
+fn a_kernel_is_before_the_graph_that_it_launches() {
+    let setup = setup();
+    let (kernels, at) = kernels(&setup);
+    write(&setup.cuda, at(2), &[7; 4]);
+    let reads = kernels.on_device("add_later", values!(at(3), at(2), 1_u32, 0_u32));
+    let graphs = kernels.handles(&[reads]);
+    kernels.run(kernels.of_host("launch_each", values!(graphs, 1_u32, FORGET, at(2))));
+    setup.assert_silent("the code of the launch");
+}
+
 /// A node that allocates words; it and the address.
 fn allocation(cuda: &Driver, graph: CUgraph) -> (CUgraphNode, CUdeviceptr) {
     let mut parameters = CUDA_MEM_ALLOC_NODE_PARAMS { bytesize: BYTES, ..Default::default() };

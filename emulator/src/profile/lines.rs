@@ -32,7 +32,7 @@ impl KernelProfile {
     /// instructions never ran are included. If some instructions have a line of the source, those without one are left out.
     pub fn lines(&self) -> Vec<LineProfile> {
         let has_source = self.instructions.iter().any(|instruction| instruction.source.is_some());
-        let mut lines: BTreeMap<(Option<&Arc<str>>, u32), (Counts, Operations)> = BTreeMap::new();
+        let mut lines = BTreeMap::<_, (Counts, Operations)>::new();
         for instruction in &self.instructions {
             let place = match &instruction.source {
                 Some((file, line)) => (Some(file), *line),
@@ -43,15 +43,13 @@ impl KernelProfile {
             *counts += instruction.counts;
             *operations += instruction.operations();
         }
-        let lines = lines.into_iter();
-        lines
-            .map(|((file, line), (counts, operations))| LineProfile {
-                file: file.cloned(),
-                line,
-                counts,
-                operations,
-            })
-            .collect()
+        let told = |((file, line), (counts, operations)): ((Option<&Arc<str>>, u32), _)| LineProfile {
+            file: file.cloned(),
+            line,
+            counts,
+            operations,
+        };
+        lines.into_iter().map(told).collect()
     }
 }
 

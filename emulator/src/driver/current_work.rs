@@ -127,7 +127,13 @@ pub(super) fn begin(stream: usize, name: &str) -> Option<Ongoing> {
 }
 
 /// A kernel begins; an early one may do so before the kernel that was submitted to its stream right before is over.
+#[inline]
 pub(super) fn begin_kernel(stream: usize, name: &str, is_early: bool) -> Option<Ongoing> {
+    if IS_USED.load(Relaxed) { begin_kernel_here(stream, name, is_early) } else { None }
+}
+
+#[cold]
+fn begin_kernel_here(stream: usize, name: &str, is_early: bool) -> Option<Ongoing> {
     let ongoing = begin(stream, name)?;
     let follows = with(|place| {
         place.kernel = Some(ongoing.number()).filter(|_| place.graph.is_none());

@@ -2,7 +2,8 @@
 
 use cuda_emulator::Counts;
 
-use super::text::{active, cells, optional, summary};
+use super::lines::Line;
+use super::text::{Column, active, cells, optional, summary};
 use super::{Answer, argument, pictures, ratio};
 use crate::markup::{self, escaped};
 
@@ -54,17 +55,26 @@ pub(super) fn draw(answer: &Answer) -> String {
 
 fn table(answer: &Answer) -> String {
     let most = answer.listing.most(|counts| counts.warps);
-    let optional = optional(answer, true);
-    let more: String = optional.iter().map(|column| format!("<th>{}</th>", column.name)).collect();
-    let columns = 8 + optional.len();
+    // Behind the code stands what would push it out of a window.
+    let (behind, before): (Vec<_>, Vec<_>) =
+        optional(answer, true).into_iter().partition(|column| column.name == "integer");
+    let headings = |columns: &[&Column]| -> String {
+        columns.iter().map(|column| format!("<th>{}</th>", column.name)).collect()
+    };
+    let cells_of = |columns: &[&Column], line: &Line| -> String {
+        columns.iter().map(|column| format!("<td>{}</td>", column.cell(line))).collect()
+    };
+    let columns = 8 + before.len() + behind.len();
     let mut text = String::from("<div class=\"scroll\"><table>\n");
     let mut file = None;
     for line in &answer.listing.lines {
         if file != Some(&line.file) {
             let title = line.file.as_deref().unwrap_or("PTX");
             text += &format!(
-                "<tr><th>line</th><th>warps</th><th>threads</th><th></th><th>sectors</th><th>banks</th><th>bytes</th>{more}<th class=\"code\">{}</th></tr>\n",
-                escaped(title)
+                "<tr><th>line</th><th>warps</th><th>threads</th><th></th><th>sectors</th><th>banks</th>{}<th class=\"code\">{}</th><th>bytes</th>{}</tr>\n",
+                headings(&before),
+                escaped(title),
+                headings(&behind),
             );
             file = Some(&line.file);
             continue;
@@ -79,10 +89,10 @@ fn table(answer: &Answer) -> String {
         let heat = ratio(counts.warps, most).unwrap_or(0.0) * 0.45;
         let bar = active(&counts) / 32.0 * 4.0;
         text += &format!(
-            "<tr{class}><td class=\"faint\">{number}</td><td>{warps}</td><td>{threads}</td><td class=\"part\" style=\"text-align:left\">{bar}</td><td>{sectors}</td><td>{banks}</td><td>{bytes}</td>{more}<td class=\"code\" style=\"background:rgba(var(--heat),{heat:.3})\">{code}</td></tr>\n",
+            "<tr{class}><td class=\"faint\">{number}</td><td>{warps}</td><td>{threads}</td><td class=\"part\" style=\"text-align:left\">{bar}</td><td>{sectors}</td><td>{banks}</td>{before}<td class=\"code\" style=\"background:rgba(var(--heat),{heat:.3})\">{code}</td><td>{bytes}</td>{behind}</tr>\n",
+            before = cells_of(&before, line),
             bytes = bytes(&counts),
-            more =
-                optional.iter().map(|column| format!("<td>{}</td>", column.cell(line))).collect::<String>(),
+            behind = cells_of(&behind, line),
             class = if never { " class=\"never\"" } else { "" },
             number = line.number,
             bar = if bar > 0.0 {

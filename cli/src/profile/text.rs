@@ -9,7 +9,7 @@ use crate::style;
 use crate::table::{Columns, Table, count, wrap};
 
 /// Columns of numbers, which are right-aligned.
-const RIGHT: &[usize] = &[0, 1, 2, 3, 4, 5, 6];
+const RIGHT: &[usize] = &[0, 1, 2, 3, 4, 5, 6, 7];
 
 pub(super) fn show(answer: &Answer) -> String {
     let mut text = wrap(&answer.heading, "");
@@ -102,7 +102,7 @@ pub(super) fn summary(answer: &Answer) -> Vec<(&'static str, String)> {
     let kinds =
         [(operations.integer, "integer"), (operations.bit, "bit"), (operations.conversion, "conversion")];
     if kinds.iter().any(|(number, _)| *number > 0) {
-        lines.push(("other arithmetic:", format!("{} (instructions of threads)", numbers(&kinds))));
+        lines.push(("other arithmetic:", format!("{} instructions", numbers(&kinds))));
     }
     lines.extend(answer.place.map(|place| ("roofline:", place.text())));
     if !answer.listing.missing.is_empty() {
@@ -225,11 +225,16 @@ impl Column {
     }
 }
 
-const OPTIONAL: [Column; 3] = [
+const OPTIONAL: [Column; 4] = [
     Column {
         name: "waits",
         meaning: "waits: instructions of others for which warps wait at a barrier",
         of: |counts, _| counts.barrier_wait,
+    },
+    Column {
+        name: "collisions",
+        meaning: "collisions: atomic operations on an address that another thread of the warp updates at once",
+        of: |counts, _| counts.collisions,
     },
     Column {
         name: "operations",
@@ -243,12 +248,12 @@ const OPTIONAL: [Column; 3] = [
     },
 ];
 
-/// Those of a kernel. In a terminal, integers are left out where they only compute the addresses of other numbers.
+/// Those of a kernel. A terminal has no room for integers, unless they are most of what it does: elsewhere they are addresses.
 pub(super) fn optional(answer: &Answer, is_wide: bool) -> Vec<&'static Column> {
     let (total, operations) = (&answer.total, &answer.operations);
+    let is_of_integers = 2 * (operations.integer + operations.bit) > total.threads_on;
     let wanted = |column: &&Column| {
-        let is_integer = column.name == "integer";
-        (column.of)(total, operations) > 0 && (is_wide || !is_integer || operations.floating_point() == 0)
+        (column.of)(total, operations) > 0 && (is_wide || is_of_integers || column.name != "integer")
     };
     OPTIONAL.iter().filter(wanted).collect()
 }

@@ -56,7 +56,7 @@ mod trace;
 pub mod emulator {
     pub use crate::launch::profile::profile;
     pub use cuda_emulator::{
-        AllocationProfile, Counts, InstructionProfile, KernelProfile, LineProfile, lcov,
+        AllocationProfile, Counts, InstructionProfile, KernelProfile, LineProfile, Operations, lcov,
     };
 }
 

@@ -7,11 +7,19 @@ use std::time::Instant;
 
 /// Nanoseconds of a launch of a kernel that does nothing and the wait for it: the median of many.
 pub(crate) fn empty() -> f64 {
+    let mut times = Vec::new();
+    launches(10_000, |time| times.push(time));
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+/// Launches such a kernel and waits for it, that many times.
+pub(crate) fn launches(count: usize, mut took: impl FnMut(f64)) {
     let ctx = CudaContext::with_driver(&cuda_emulator::driver(), 0).unwrap();
     let stream = ctx.new_stream().unwrap();
     let module = ctx.load_module(include_str!("kernels.ptx")).unwrap();
     let config = LaunchConfig::new((1, 1, 1), (32, 1, 1));
-    let once = || {
+    for _ in 0..count {
         let start = Instant::now();
         // SAFETY: 1: the kernel has no parameters; 2 to 5: it touches no memory; 6: it ends.
         unsafe {
@@ -19,9 +27,6 @@ pub(crate) fn empty() -> f64 {
         }
         .unwrap();
         stream.synchronize().unwrap();
-        start.elapsed().as_nanos() as f64
-    };
-    let mut times: Vec<f64> = (0..10_000).map(|_| once()).collect();
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
+        took(start.elapsed().as_nanos() as f64);
+    }
 }

@@ -12,7 +12,8 @@
 //! run that is counted (`profile`, and coverage of device code, which counts the same), of one under all checks, and of each order of
 //! `--schedules`, divided by that of a plain run. The kernels are small there.
 //!
-//! The last row is a launch of an empty kernel and the wait for it, through the driver. The program fails if a kernel's result is not
+//! The last row is a launch of an empty kernel and the wait for it, through the driver. `--launches COUNT` does that alone: the difference of
+//! what callgrind counts for two such numbers, divided by theirs, is what it costs in instructions. The program fails if a kernel's result is not
 //! that of its loop.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -32,6 +33,9 @@ fn main() {
     let name = arguments.iter().find(|argument| !argument.starts_with("--")).map_or("", String::as_str);
     if counts {
         return count(name);
+    }
+    if arguments.iter().any(|argument| argument == "--launches") {
+        return launch::launches(name.parse().unwrap(), drop);
     }
     if arguments.iter().any(|argument| argument == "--looks") {
         return looks::measure(name);

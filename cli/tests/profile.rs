@@ -316,13 +316,20 @@ fn each_number_is_where_its_name_is() {
     }
     assert_eq!((code, &answer["launches"], &answer["blocks"]), (0, &1.into(), &2.into()));
     assert_eq!((&answer["threads"], answer["not_covered"].as_array().unwrap().len()), (&128.into(), 0));
-    let operations = serde_json::json!({ "f64": 128, "f32": 256, "f16": 0, "matrix": 0 });
+    // Four instructions on integers by all, one by those that do not skip, and two by half of them.
+    let integer = 4 * 128 + 2 * 56 + 2 * 64;
+    let operations = serde_json::json!({
+        "f64": 128, "f32": 256, "f16": 0, "matrix": 0, "integer": integer, "bit": 0, "conversion": 128,
+    });
     assert_eq!(
         (&answer["operations"], &answer["operations_per_byte"]),
         (&operations, &(384.0 / 1152.0).into())
     );
     let fma = line(&answer, "fma.rn");
-    assert_eq!((&fma["operations"], &fma["line"], &fma["function"]), (&256.into(), &12.into(), &Value::Null));
+    assert_eq!(
+        (&fma["operations"]["f32"], &fma["line"], &fma["function"]),
+        (&256.into(), &12.into(), &Value::Null)
+    );
     assert_eq!(line(&answer, "ld.param")["function"], "k");
     let memory = &answer["allocations"][0];
     assert_eq!((&memory["bytes"], &memory["column_time"]), (&512.into(), &1.into()));
@@ -348,6 +355,7 @@ fn each_number_is_where_its_name_is() {
         "barriers: warps wait for 4 instructions of others, 5 % of their time",
         "atomics: 124 collisions of threads of a warp",
         "operations: 128 f64, 256 f32; 0.33 per byte of global memory",
+        "other arithmetic: 752 integer, 128 conversion instructions",
         "roofline: on H100 SXM, memory is the limit: with 0.33 operations per byte at most 1.12 TFLOP/s (3350 GB/s and 50.6 TFLOP/s meet at 15.1)",
     ] {
         assert!(text.contains(told), "{told}\n{text}");
@@ -360,6 +368,34 @@ fn each_number_is_where_its_name_is() {
     assert_eq!(cells("st.shared.u32 [%r], %t;"), ["19", "4", "28.0", "28.0/1.0"]);
     assert_eq!(cells("add.f64 %d, %d, %d;"), ["14", "4", "32.0", "128"]);
     assert_eq!(cells("MEET: bar.sync 0;"), ["25", "4", "32.0", "4"]);
+    assert_eq!(cells("red.global.add.u32 [%a], 1;"), ["26", "4", "32.0", "1.0/1.0", "124"]);
+}
+
+/// Where integers are most of a kernel there is a column for them; constants are told in the summary and on the page.
+#[test]
+fn integers_and_constants_are_told() {
+    let folder = scratch("constants");
+    let (file, page) = (folder.join("k.ptx"), folder.join("page.html"));
+    let text = ".version 7.8\n.target sm_75\n.address_size 64\n.const .align 4 .b32 table[32] = {5};\n\
+                .visible .entry k(.param .u64 p)\n{\n.reg .b64 %a; .reg .b32 %t, %r;\nld.param.u64 %a, [p];\n\
+                mov.u32 %t, %tid.x;\nld.const.u32 %r, [table];\nand.b32 %r, %r, 3; ADDS\n\
+                st.global.u32 [%a], %r;\nret;\n}\n";
+    fs::write(&file, text.replace("ADDS", &"add.u32 %r, %r, 2; ".repeat(6))).unwrap();
+    let arguments = ["profile", file.to_str().unwrap(), "k", "--arg", "out:u32:1", "--block", "64", "--html"];
+    let arguments = [&arguments[..], &[page.to_str().unwrap()]].concat();
+    let shown = run_in(200, &arguments).out;
+    for told in [
+        "constants: 2 accesses, 256 bytes",
+        "other arithmetic: 384 integer, 64 bit instructions",
+        "integer: instructions of all threads on integers and bits",
+    ] {
+        assert!(shown.contains(told), "{told}\n{shown}");
+    }
+    let line = shown.lines().find(|line| line.contains("and.b32")).unwrap();
+    assert_eq!(line.split_whitespace().take(4).collect::<Vec<_>>(), ["11", "14", "32.0", "448"]);
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("<td>256 constant</td>") && page.contains("<td>256 global</td>"), "{page}");
+    assert!(page.contains("<th>integer</th>"), "{page}");
 }
 
 /// Each case of `not covered`, and the roof.
@@ -382,7 +418,7 @@ fn what_did_not_run_is_named_and_the_roof_is_told() {
     assert_eq!((code, uncovered.iter().map(of).collect::<Vec<_>>()), (0, expected.to_vec()));
     // Two instructions on one line: three operations for each thread, one sector read and one written.
     assert_eq!(
-        (&answer["operations"]["f32"], &line(&answer, "fma.rn")["operations"]),
+        (&answer["operations"]["f32"], &line(&answer, "fma.rn")["operations"]["f32"]),
         (&96.into(), &96.into())
     );
     assert_eq!((&answer["operations_per_byte"], &answer["roof"]["limit"]), (&1.5.into(), &"memory".into()));

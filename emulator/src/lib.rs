@@ -191,6 +191,8 @@ pub use optimised::ADVICE;
 pub use optimised::OPTIMISED;
 #[doc(hidden)]
 pub use profile::Profiler;
-pub use profile::{AllocationProfile, Counts, InstructionProfile, KernelProfile, LineProfile, lcov};
+pub use profile::{
+    AllocationProfile, Counts, InstructionProfile, KernelProfile, LineProfile, Operations, lcov,
+};
 pub use progress::show_progress;
 pub use schedule::{DifferenceKind, DifferentBytes, ScheduleDifference, Schedules};

@@ -1,10 +1,8 @@
 //! The counts by line: of the source if the PTX names it, otherwise of the PTX.
 
-use cuda_emulator::{Counts, InstructionProfile, KernelProfile};
+use cuda_emulator::{Counts, InstructionProfile, KernelProfile, Operations};
 use std::collections::BTreeMap;
 use std::path::Path;
-
-use super::arithmetic::Arithmetic;
 
 /// The maximum size of a source file in bytes.
 const MOST_BYTES: u64 = 4 << 20;
@@ -22,8 +20,8 @@ pub(super) struct Line {
     pub(super) text: String,
     /// `None` for a line without instructions.
     pub(super) counts: Option<Counts>,
-    /// Floating-point operations.
-    pub(super) operations: u64,
+    /// Their arithmetic.
+    pub(super) operations: Operations,
 }
 
 /// All lines that are reported.
@@ -45,7 +43,7 @@ pub(super) struct Missing {
 #[derive(Default)]
 struct At<'p> {
     counts: Counts,
-    arithmetic: Arithmetic,
+    operations: Operations,
     function: Option<&'p str>,
 }
 
@@ -59,7 +57,7 @@ impl Listing {
             let Some((file, line)) = place(instruction, is_source) else { continue };
             let at = files.entry(file).or_default().entry(line).or_default();
             at.counts += instruction.counts;
-            at.arithmetic.add(&instruction.name, &instruction.counts);
+            at.operations += instruction.operations();
             if last != Some(&instruction.function) {
                 at.function = Some(&instruction.function);
                 last = Some(&instruction.function);
@@ -131,7 +129,7 @@ fn add(lines: &mut Vec<Line>, file: Option<&str>, counted: &BTreeMap<u32, At<'_>
                 function: at.and_then(|at| at.function).map(str::to_owned),
                 text: line.replace('\t', "    "),
                 counts: at.map(|at| at.counts),
-                operations: at.map_or(0, |at| at.arithmetic.all()),
+                operations: at.map(|at| at.operations).unwrap_or_default(),
             });
         }
         next = next.max(last + 1);
@@ -145,6 +143,6 @@ fn between(file: Option<&str>) -> Line {
         function: None,
         text: String::new(),
         counts: None,
-        operations: 0,
+        operations: Operations::default(),
     }
 }

@@ -1,6 +1,5 @@
 //! `cuda-launch profile FILE KERNEL`: the work of each line of a kernel, counted by the emulator.
 
-mod arithmetic;
 mod lines;
 mod page;
 mod pictures;
@@ -9,14 +8,13 @@ mod text;
 
 use std::path::PathBuf;
 
-use cuda_emulator::{AllocationProfile, Counts, KernelProfile, lcov};
+use cuda_emulator::{AllocationProfile, Counts, KernelProfile, Operations, lcov};
 use serde_json::{Value, json};
 
 use crate::failure::{Exit, Failure};
 use crate::files;
 use crate::output::Outcome;
 use crate::run;
-use arithmetic::Arithmetic;
 use lines::{Line, Listing};
 use roof::{Gpu, Place};
 
@@ -59,7 +57,7 @@ struct Answer {
     fault: Option<String>,
     profile: KernelProfile,
     total: Counts,
-    arithmetic: Arithmetic,
+    operations: Operations,
     /// Its position in the roofline of a GPU, if it has arithmetic and accesses global memory.
     place: Option<Place>,
     /// The address of each argument's memory.
@@ -80,13 +78,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         let refused = counted.fault.unwrap_or_else(|| "the kernel did not run".to_owned());
         return Err(Failure::new(Exit::Driver, refused));
     };
-    let mut total = Counts::default();
-    profile.instructions.iter().for_each(|instruction| total += instruction.counts);
+    let (total, operations) = (profile.total(), profile.operations());
     let listing = Listing::of(&profile, arguments.ptx, &counted.file);
-    let arithmetic = Arithmetic::of(&profile);
-    let place = Place::of(gpu, arithmetic, arithmetic.intensity(&total));
+    let place = Place::of(gpu, operations, intensity(operations, &total));
     let (heading, fault, addresses) = (counted.heading, counted.fault, counted.addresses);
-    let answer = Answer { heading, fault, profile, total, arithmetic, place, addresses, listing };
+    let answer = Answer { heading, fault, profile, total, operations, place, addresses, listing };
     if let Some(path) = &arguments.html {
         files::write(path, page::draw(&answer).as_bytes())?;
     }
@@ -102,7 +98,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 }
 
 fn answer_json(answer: &Answer) -> Value {
-    let Answer { profile, fault, total, arithmetic, listing, .. } = answer;
+    let Answer { profile, fault, total, operations, listing, .. } = answer;
     let lines = listing.lines.iter().filter(|line| line.counts.is_some());
     json!({
         "schema": "cuda-launch.profile.1",
@@ -112,13 +108,8 @@ fn answer_json(answer: &Answer) -> Value {
         "blocks": profile.blocks,
         "threads": profile.threads,
         "total": counts_json(total),
-        "operations": {
-            "f64": arithmetic.double,
-            "f32": arithmetic.single,
-            "f16": arithmetic.half,
-            "matrix": arithmetic.matrix,
-        },
-        "operations_per_byte": arithmetic.intensity(total),
+        "operations": operations_json(*operations),
+        "operations_per_byte": intensity(*operations, total),
         "roof": answer.place.map(|place| json!({
             "gpu": place.gpu.id,
             "limit": place.limit(),
@@ -150,12 +141,24 @@ fn argument(answer: &Answer, allocation: &AllocationProfile) -> Option<usize> {
 
 fn line_json(line: &Line) -> Value {
     let mut value = counts_json(&line.counts.unwrap_or_default());
-    value["operations"] = line.operations.into();
+    value["operations"] = operations_json(line.operations);
     value["file"] = line.file.as_deref().into();
     value["line"] = line.number.into();
     value["function"] = line.function.as_deref().into();
     value["text"] = line.text.as_str().into();
     value
+}
+
+fn operations_json(operations: Operations) -> Value {
+    json!({
+        "f64": operations.f64,
+        "f32": operations.f32,
+        "f16": operations.f16,
+        "matrix": operations.matrix,
+        "integer": operations.integer,
+        "bit": operations.bit,
+        "conversion": operations.conversion,
+    })
 }
 
 fn counts_json(counts: &Counts) -> Value {
@@ -176,9 +179,20 @@ fn counts_json(counts: &Counts) -> Value {
         "shared_bytes": counts.shared_bytes,
         "local_requests": counts.local_requests,
         "local_bytes": counts.local_bytes,
+        "constant_requests": counts.constant_requests,
+        "constant_bytes": counts.constant_bytes,
+        "texture_requests": counts.texture_requests,
+        "texture_bytes": counts.texture_bytes,
+        "surface_requests": counts.surface_requests,
+        "surface_bytes": counts.surface_bytes,
         "collisions": counts.collisions,
         "barrier_wait": counts.barrier_wait,
     })
+}
+
+/// Operations on floating-point numbers for each byte of the sectors of global memory that were moved.
+fn intensity(operations: Operations, total: &Counts) -> Option<f64> {
+    ratio(operations.floating_point(), 32 * total.global_sectors).filter(|each| *each > 0.0)
 }
 
 /// `number / of`; `None` if `of` is zero.
@@ -201,11 +215,16 @@ mod tests {
         (counts.shared_wavefronts_ideal, counts.shared_bytes) = (13, 14);
         (counts.local_requests, counts.local_bytes) = (15, 16);
         (counts.collisions, counts.barrier_wait) = (17, 18);
+        (counts.constant_requests, counts.constant_bytes) = (19, 20);
+        (counts.texture_requests, counts.texture_bytes) = (21, 22);
+        (counts.surface_requests, counts.surface_bytes) = (23, 24);
         let expected = json!({
             "warps": 1, "threads": 2, "threads_on": 3, "taken": 4, "not_taken": 5, "divergent": 6,
             "global_requests": 7, "global_sectors": 8, "global_sectors_ideal": 9, "global_bytes": 10,
             "shared_requests": 11, "shared_wavefronts": 12, "shared_wavefronts_ideal": 13, "shared_bytes": 14,
             "local_requests": 15, "local_bytes": 16, "collisions": 17, "barrier_wait": 18,
+            "constant_requests": 19, "constant_bytes": 20, "texture_requests": 21, "texture_bytes": 22,
+            "surface_requests": 23, "surface_bytes": 24,
         });
         assert_eq!(counts_json(&counts), expected);
     }

@@ -1,6 +1,9 @@
 //! A profile as a self-contained HTML page.
 
-use super::text::{active, cells, more_cells, optional, summary};
+use cuda_emulator::Counts;
+
+use super::lines::Line;
+use super::text::{Column, active, cells, optional, summary};
 use super::{Answer, argument, pictures, ratio};
 use crate::markup::{self, escaped};
 
@@ -32,7 +35,8 @@ pub(super) fn draw(answer: &Answer) -> String {
     page += &answer.place.map_or_else(String::new, pictures::roofline);
     page += "<p class=\"faint\">The stronger the colour of a line, the more of all warp instructions it is. Active threads are drawn as a bar, a full one \
              is 32. Sectors of 32 bytes per access to global memory, and passes over the banks per access to shared memory, stand before \
-             the number that would do.</p>\n";
+             the number that would do. Bytes are those that threads requested, by space; operations those on floating-point numbers; integer, the \
+             instructions on integers and bits.</p>\n";
     page += &table(answer);
     let blocks = answer.profile.blocks / answer.profile.launches.max(1);
     if !answer.profile.allocations.is_empty() {
@@ -51,16 +55,26 @@ pub(super) fn draw(answer: &Answer) -> String {
 
 fn table(answer: &Answer) -> String {
     let most = answer.listing.most(|counts| counts.warps);
-    let more: String = optional(answer).iter().map(|(name, _)| format!("<th>{name}</th>")).collect();
-    let columns = 7 + optional(answer).len();
+    // Behind the code stands what would push it out of a window.
+    let (behind, before): (Vec<_>, Vec<_>) =
+        optional(answer, true).into_iter().partition(|column| column.name == "integer");
+    let headings = |columns: &[&Column]| -> String {
+        columns.iter().map(|column| format!("<th>{}</th>", column.name)).collect()
+    };
+    let cells_of = |columns: &[&Column], line: &Line| -> String {
+        columns.iter().map(|column| format!("<td>{}</td>", column.cell(line))).collect()
+    };
+    let columns = 8 + before.len() + behind.len();
     let mut text = String::from("<div class=\"scroll\"><table>\n");
     let mut file = None;
     for line in &answer.listing.lines {
         if file != Some(&line.file) {
             let title = line.file.as_deref().unwrap_or("PTX");
             text += &format!(
-                "<tr><th>line</th><th>warps</th><th>threads</th><th></th><th>sectors</th><th>banks</th>{more}<th class=\"code\">{}</th></tr>\n",
-                escaped(title)
+                "<tr><th>line</th><th>warps</th><th>threads</th><th></th><th>sectors</th><th>banks</th>{}<th class=\"code\">{}</th><th>bytes</th>{}</tr>\n",
+                headings(&before),
+                escaped(title),
+                headings(&behind),
             );
             file = Some(&line.file);
             continue;
@@ -75,8 +89,10 @@ fn table(answer: &Answer) -> String {
         let heat = ratio(counts.warps, most).unwrap_or(0.0) * 0.45;
         let bar = active(&counts) / 32.0 * 4.0;
         text += &format!(
-            "<tr{class}><td class=\"faint\">{number}</td><td>{warps}</td><td>{threads}</td><td class=\"part\" style=\"text-align:left\">{bar}</td><td>{sectors}</td><td>{banks}</td>{more}<td class=\"code\" style=\"background:rgba(var(--heat),{heat:.3})\">{code}</td></tr>\n",
-            more = more_cells(answer, line).iter().map(|cell| format!("<td>{cell}</td>")).collect::<String>(),
+            "<tr{class}><td class=\"faint\">{number}</td><td>{warps}</td><td>{threads}</td><td class=\"part\" style=\"text-align:left\">{bar}</td><td>{sectors}</td><td>{banks}</td>{before}<td class=\"code\" style=\"background:rgba(var(--heat),{heat:.3})\">{code}</td><td>{bytes}</td>{behind}</tr>\n",
+            before = cells_of(&before, line),
+            bytes = bytes(&counts),
+            behind = cells_of(&behind, line),
             class = if never { " class=\"never\"" } else { "" },
             number = line.number,
             bar = if bar > 0.0 {
@@ -88,4 +104,18 @@ fn table(answer: &Answer) -> String {
         );
     }
     text + "</table></div>\n"
+}
+
+/// The bytes that a line accesses, by space.
+fn bytes(counts: &Counts) -> String {
+    let spaces = [
+        ("global", counts.global_bytes),
+        ("shared", counts.shared_bytes),
+        ("local", counts.local_bytes),
+        ("constant", counts.constant_bytes),
+        ("texture", counts.texture_bytes),
+        ("surface", counts.surface_bytes),
+    ];
+    let told = spaces.iter().filter(|(_, bytes)| *bytes > 0).map(|(space, bytes)| format!("{bytes} {space}"));
+    told.collect::<Vec<_>>().join("<br>")
 }

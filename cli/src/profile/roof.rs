@@ -1,6 +1,7 @@
 //! The published peak rates of GPUs: the roofline over a kernel's operations per byte.
 
-use super::arithmetic::Arithmetic;
+use cuda_emulator::Operations;
+
 use crate::failure::Failure;
 
 /// Published peaks of a GPU at its boost clock: gigabytes per second, and 10^12 operations per second. A multiply-add is two.
@@ -45,15 +46,11 @@ impl Gpu {
     }
 
     /// Operations per second of this mix, if the units work at their peaks one after the other.
-    fn peak(&self, mix: Arithmetic) -> f64 {
-        let seconds = [
-            (mix.double, self.double),
-            (mix.single, self.single),
-            (mix.half, self.half),
-            (mix.matrix, self.matrix),
-        ];
+    fn peak(&self, mix: Operations) -> f64 {
+        let seconds =
+            [(mix.f64, self.double), (mix.f32, self.single), (mix.f16, self.half), (mix.matrix, self.matrix)];
         let seconds: f64 = seconds.iter().map(|(operations, peak)| *operations as f64 / (peak * 1e12)).sum();
-        mix.all() as f64 / seconds
+        mix.floating_point() as f64 / seconds
     }
 }
 
@@ -69,8 +66,12 @@ pub(super) struct Place {
 
 impl Place {
     /// `None` without arithmetic, or without global memory.
-    pub(super) fn of(gpu: &'static Gpu, mix: Arithmetic, intensity: Option<f64>) -> Option<Place> {
-        intensity.filter(|_| mix.all() > 0).map(|intensity| Place { gpu, intensity, peak: gpu.peak(mix) })
+    pub(super) fn of(gpu: &'static Gpu, mix: Operations, intensity: Option<f64>) -> Option<Place> {
+        intensity.filter(|_| mix.floating_point() > 0).map(|intensity| Place {
+            gpu,
+            intensity,
+            peak: gpu.peak(mix),
+        })
     }
 
     /// The operations per byte at which memory and arithmetic are equally limiting.
@@ -127,15 +128,17 @@ mod tests {
     #[test]
     fn memory_or_arithmetic_is_the_limit() {
         let h100 = Gpu::of("H100").unwrap();
-        let single = Arithmetic { single: 1000, ..Arithmetic::default() };
+        let mut single = Operations::default();
+        single.f32 = 1000;
         let low = Place::of(h100, single, Some(1.0)).unwrap();
         assert_eq!((low.ridge(), low.roof(), low.limit()), (20.0, 3350e9, "memory"));
         let high = Place::of(h100, single, Some(40.0)).unwrap();
         assert_eq!((high.roof(), high.limit()), (67e12, "arithmetic"));
         // As long for one as for the other: half of the harmonic mean's worth each.
-        let mix = Arithmetic { single: 67, double: 34, ..Arithmetic::default() };
+        let mut mix = Operations::default();
+        (mix.f32, mix.f64) = (67, 34);
         assert!((Place::of(h100, mix, Some(1e6)).unwrap().roof() - 50.5e12).abs() < 1e6);
-        assert!(Place::of(h100, Arithmetic::default(), Some(1.0)).is_none());
+        assert!(Place::of(h100, Operations::default(), Some(1.0)).is_none());
         assert!(Gpu::of("voodoo").is_err());
     }
 }

@@ -1,15 +1,15 @@
 //! A profile for the terminal.
 
-use cuda_emulator::Counts;
+use cuda_emulator::{Counts, Operations};
 use serde_json::{Value, json};
 
 use super::lines::{Line, place};
-use super::{Answer, ratio};
+use super::{Answer, intensity, ratio};
 use crate::style;
 use crate::table::{Columns, Table, count, wrap};
 
 /// Columns of numbers, which are right-aligned.
-const RIGHT: &[usize] = &[0, 1, 2, 3, 4, 5, 6];
+const RIGHT: &[usize] = &[0, 1, 2, 3, 4, 5, 6, 7];
 
 pub(super) fn show(answer: &Answer) -> String {
     let mut text = wrap(&answer.heading, "");
@@ -25,16 +25,16 @@ pub(super) fn show(answer: &Answer) -> String {
         "warps: instructions that warps executed on the line; threads: active ones of 32; sectors: of 32 bytes per access to global \
                   memory, and how many would do; banks: passes per access to shared memory, and how many would do",
     );
-    for (_, meaning) in optional(answer) {
+    for column in optional(answer, false) {
         legend += "; ";
-        legend += meaning;
+        legend += column.meaning;
     }
     text + &wrap(&style::faint(&legend), "")
 }
 
 /// Information about the whole launch: names and sentences.
 pub(super) fn summary(answer: &Answer) -> Vec<(&'static str, String)> {
-    let Answer { total, arithmetic, .. } = answer;
+    let Answer { total, operations, .. } = answer;
     let mut lines = Vec::new();
     let active = active(total);
     lines.push((
@@ -68,9 +68,14 @@ pub(super) fn summary(answer: &Answer) -> Vec<(&'static str, String)> {
             format!("{} accesses, {conflicts} bank conflicts", total.shared_requests),
         ));
     }
-    if total.local_requests > 0 {
-        let told = format!("{} accesses, {} bytes", total.local_requests, total.local_bytes);
-        lines.push(("local memory:", told));
+    let others = [
+        ("local memory:", total.local_requests, total.local_bytes),
+        ("constants:", total.constant_requests, total.constant_bytes),
+        ("textures:", total.texture_requests, total.texture_bytes),
+        ("surfaces:", total.surface_requests, total.surface_bytes),
+    ];
+    for (name, requests, bytes) in others.into_iter().filter(|(_, requests, _)| *requests > 0) {
+        lines.push((name, format!("{requests} accesses, {bytes} bytes")));
     }
     if total.barrier_wait > 0 {
         let part = 100.0 * ratio(total.barrier_wait, total.warps + total.barrier_wait).unwrap_or(0.0);
@@ -83,22 +88,21 @@ pub(super) fn summary(answer: &Answer) -> Vec<(&'static str, String)> {
     if total.collisions > 0 {
         lines.push(("atomics:", format!("{} collisions of threads of a warp", total.collisions)));
     }
-    if arithmetic.all() > 0 {
+    if operations.floating_point() > 0 {
         let kinds = [
-            ("f64", arithmetic.double),
-            ("f32", arithmetic.single),
-            ("f16", arithmetic.half),
-            ("matrix", arithmetic.matrix),
+            (operations.f64, "f64"),
+            (operations.f32, "f32"),
+            (operations.f16, "f16"),
+            (operations.matrix, "matrix"),
         ];
-        let kinds: Vec<String> = kinds
-            .iter()
-            .filter(|(_, number)| *number > 0)
-            .map(|(name, number)| format!("{number} {name}"))
-            .collect();
-        let intensity = arithmetic.intensity(total);
-        let each =
-            intensity.map_or_else(String::new, |each| format!("; {each:.2} per byte of global memory"));
-        lines.push(("operations:", format!("{}{each}", kinds.join(", "))));
+        let each = intensity(*operations, total)
+            .map_or_else(String::new, |each| format!("; {each:.2} per byte of global memory"));
+        lines.push(("operations:", format!("{}{each}", numbers(&kinds))));
+    }
+    let kinds =
+        [(operations.integer, "integer"), (operations.bit, "bit"), (operations.conversion, "conversion")];
+    if kinds.iter().any(|(number, _)| *number > 0) {
+        lines.push(("other arithmetic:", format!("{} instructions", numbers(&kinds))));
     }
     lines.extend(answer.place.map(|place| ("roofline:", place.text())));
     if !answer.listing.missing.is_empty() {
@@ -117,6 +121,12 @@ pub(super) fn summary(answer: &Answer) -> Vec<(&'static str, String)> {
         lines.push(("not covered:", told.join("; ")));
     }
     lines
+}
+
+/// Those that are not zero, each with its name.
+fn numbers(all: &[(u64, &str)]) -> String {
+    let told = all.iter().filter(|(number, _)| *number > 0).map(|(number, name)| format!("{number} {name}"));
+    told.collect::<Vec<_>>().join(", ")
 }
 
 /// Code that did not run.
@@ -200,23 +210,56 @@ pub(super) fn uncovered(answer: &Answer) -> Vec<Uncovered> {
     all
 }
 
-/// Columns that only some kernels need, with what they mean.
-pub(super) fn optional(answer: &Answer) -> Vec<(&'static str, &'static str)> {
-    let waits = ("waits", "waits: instructions of others for which warps wait at a barrier");
-    let operations = ("operations", "operations: floating-point operations of all threads");
-    let wanted = [(answer.total.barrier_wait > 0, waits), (answer.arithmetic.all() > 0, operations)];
-    wanted.into_iter().filter(|(wanted, _)| *wanted).map(|(_, column)| column).collect()
+/// A column that only some kernels need.
+pub(super) struct Column {
+    pub(super) name: &'static str,
+    meaning: &'static str,
+    of: fn(&Counts, &Operations) -> u64,
 }
 
-/// The cells of these columns.
-pub(super) fn more_cells(answer: &Answer, line: &Line) -> Vec<String> {
-    let shown = |number: u64| if number == 0 { String::new() } else { number.to_string() };
-    let wait = line.counts.map_or(0, |counts| counts.barrier_wait);
-    let cell = |name: &str| shown(if name == "waits" { wait } else { line.operations });
-    optional(answer).into_iter().map(|(name, _)| cell(name)).collect()
+impl Column {
+    /// Its cell in a line.
+    pub(super) fn cell(&self, line: &Line) -> String {
+        let number = (self.of)(&line.counts.unwrap_or_default(), &line.operations);
+        if number == 0 { String::new() } else { number.to_string() }
+    }
+}
+
+const OPTIONAL: [Column; 4] = [
+    Column {
+        name: "waits",
+        meaning: "waits: instructions of others for which warps wait at a barrier",
+        of: |counts, _| counts.barrier_wait,
+    },
+    Column {
+        name: "collisions",
+        meaning: "collisions: atomic operations on an address that another thread of the warp updates at once",
+        of: |counts, _| counts.collisions,
+    },
+    Column {
+        name: "operations",
+        meaning: "operations: floating-point operations of all threads",
+        of: |_, operations| operations.floating_point(),
+    },
+    Column {
+        name: "integer",
+        meaning: "integer: instructions of all threads on integers and bits",
+        of: |_, operations| operations.integer + operations.bit,
+    },
+];
+
+/// Those of a kernel. A terminal has no room for integers, unless they are most of what it does: elsewhere they are addresses.
+pub(super) fn optional(answer: &Answer, is_wide: bool) -> Vec<&'static Column> {
+    let (total, operations) = (&answer.total, &answer.operations);
+    let is_of_integers = 2 * (operations.integer + operations.bit) > total.threads_on;
+    let wanted = |column: &&Column| {
+        (column.of)(total, operations) > 0 && (is_wide || is_of_integers || column.name != "integer")
+    };
+    OPTIONAL.iter().filter(wanted).collect()
 }
 
 fn listing(answer: &Answer) -> String {
+    let optional = optional(answer, false);
     let mut text = String::new();
     let mut table: Option<Table> = None;
     let mut file = None;
@@ -225,7 +268,7 @@ fn listing(answer: &Answer) -> String {
             text += &table.take().map_or_else(String::new, |table| table.print(""));
             text += &line.file.as_ref().map_or_else(String::new, |file| format!("{}\n", style::strong(file)));
             let mut heading = vec!["line", "warps", "threads", "sectors", "banks"];
-            heading.extend(optional(answer).iter().map(|(name, _)| name));
+            heading.extend(optional.iter().map(|column| column.name));
             let right = RIGHT.get(..heading.len()).unwrap_or(RIGHT);
             heading.push("");
             table = Some(Table::new(&heading, right));
@@ -237,7 +280,7 @@ fn listing(answer: &Answer) -> String {
         }
         let [warps, threads, sectors, banks] = cells(line.counts.as_ref());
         let mut row = vec![line.number.to_string(), warps, threads, sectors, banks];
-        row.extend(more_cells(answer, line));
+        row.extend(optional.iter().map(|column| column.cell(line)));
         row.push(line.text.clone());
         table.row(row);
     }

@@ -2,10 +2,11 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::state;
 use crate::check::Checker;
-use crate::check::launches::{AccessKind, Label, Ongoing, Reach, Run, Runs, Touched, VectorClock};
+use crate::check::launches::{AccessKind, Frees, Label, Ongoing, Reach, Run, Runs, Touched, VectorClock};
 use crate::memory::Memory;
 
 /// Where work is.
@@ -16,8 +17,9 @@ pub(super) struct CurrentWork {
     pub(super) past: VectorClock,
     /// What is done in a row.
     pub(super) lane: u64,
-    /// The run of a graph that it is a part of.
+    /// The run of a graph that it is a part of, and whether a kernel launched that.
     pub(super) graph: Option<u64>,
+    pub(super) is_by_kernel: bool,
     /// The kernel that was submitted to the stream right before, and the one that runs here, if that is all.
     pub(super) follows: Option<u64>,
     pub(super) kernel: Option<u64>,
@@ -27,13 +29,26 @@ thread_local! {
     static CURRENT: RefCell<Option<CurrentWork>> = const { RefCell::new(None) };
 }
 
+/// Whether a thread has ever had a place. In a process that does not check for races, this is all that is looked at.
+static IS_USED: AtomicBool = AtomicBool::new(false);
+
 /// Sets the place of this thread's work; the previous one is the result. A thread that is about to end has none.
 pub(super) fn exchange(place: Option<CurrentWork>) -> Option<CurrentWork> {
+    if place.is_some() {
+        IS_USED.store(true, Relaxed);
+    }
     CURRENT.try_with(|here| here.replace(place)).ok().flatten()
 }
 
 /// Looks at the place, or changes it; `None` if races are not checked.
+#[inline]
 pub(super) fn with<T>(look: impl FnOnce(&mut CurrentWork) -> T) -> Option<T> {
+    // What this thread has stored itself it sees.
+    if IS_USED.load(Relaxed) { look_at(look) } else { None }
+}
+
+#[cold]
+fn look_at<T>(look: impl FnOnce(&mut CurrentWork) -> T) -> Option<T> {
     CURRENT.try_with(|here| here.borrow_mut().as_mut().map(look)).ok().flatten()
 }
 
@@ -60,6 +75,31 @@ pub(super) fn begin_graph() {
     with(|place| place.graph = Some(place.another_lane()));
 }
 
+/// This thread's work is all that a graph does that a kernel launches: `launched` is the kernel's place. What is over when that is done is the
+/// result.
+pub(super) fn beside(launched: Option<CurrentWork>, work: impl FnOnce()) -> VectorClock {
+    let place = launched.map(|place| CurrentWork {
+        lane: place.another_lane(),
+        is_by_kernel: true,
+        follows: None,
+        kernel: None,
+        ..place
+    });
+    let previous = exchange(place);
+    work();
+    exchange(previous).map(|place| place.past).unwrap_or_default()
+}
+
+/// What is over before what comes now, if races are checked.
+pub(super) fn past() -> Option<VectorClock> {
+    with(|place| place.past.clone())
+}
+
+/// All of that is over before what comes now.
+pub(super) fn join(past: &VectorClock) {
+    with(|place| place.past.join(past));
+}
+
 /// The host, or another process, learns that all of this is over that is before this point.
 pub(super) fn tell_host() {
     with(|place| {
@@ -83,11 +123,17 @@ pub(super) fn host_function(call: impl FnOnce()) {
 
 /// A piece of work begins, in the stream with that handle.
 pub(super) fn begin(stream: usize, name: &str) -> Option<Ongoing> {
-    begin_as(stream, name, false)
+    begin_as(stream, name, Frees::Nothing)
 }
 
 /// A kernel begins; an early one may do so before the kernel that was submitted to its stream right before is over.
+#[inline]
 pub(super) fn begin_kernel(stream: usize, name: &str, is_early: bool) -> Option<Ongoing> {
+    if IS_USED.load(Relaxed) { begin_kernel_here(stream, name, is_early) } else { None }
+}
+
+#[cold]
+fn begin_kernel_here(stream: usize, name: &str, is_early: bool) -> Option<Ongoing> {
     let ongoing = begin(stream, name)?;
     let follows = with(|place| {
         place.kernel = Some(ongoing.number()).filter(|_| place.graph.is_none());
@@ -98,21 +144,29 @@ pub(super) fn begin_kernel(stream: usize, name: &str, is_early: bool) -> Option<
 }
 
 /// The same for work that frees what it accesses.
-pub(super) fn begin_free(stream: usize, name: &str) -> Option<Ongoing> {
-    begin_as(stream, name, true)
+pub(super) fn begin_free(stream: usize, name: &str, frees: Frees) -> Option<Ongoing> {
+    begin_as(stream, name, frees)
 }
 
-fn begin_as(stream: usize, name: &str, frees: bool) -> Option<Ongoing> {
+fn begin_as(stream: usize, name: &str, frees: Frees) -> Option<Ongoing> {
     with(|place| {
-        let stream = match (stream, place.graph) {
-            (1, None) => "the legacy default stream".to_owned(),
-            (2, None) => "a thread's default stream".to_owned(),
-            (handle, None) => format!("stream 0x{handle:x}"),
-            (1, Some(_)) => "a graph in the legacy default stream".to_owned(),
-            (2, Some(_)) => "a graph in a thread's default stream".to_owned(),
-            (handle, Some(_)) => format!("a graph in stream 0x{handle:x}"),
+        let stream = match stream {
+            1 => "the legacy default stream".to_owned(),
+            2 => "a thread's default stream".to_owned(),
+            handle => format!("stream 0x{handle:x}"),
         };
-        let label = Label { name: name.to_owned(), stream, graph: place.graph, frees };
+        let stream = match place.graph {
+            None => stream,
+            Some(_) if place.is_by_kernel => format!("a graph that a kernel launched, in {stream}"),
+            Some(_) => format!("a graph in {stream}"),
+        };
+        let label = Label {
+            name: name.to_owned(),
+            stream,
+            graph: place.graph,
+            is_by_kernel: place.is_by_kernel,
+            frees,
+        };
         Ongoing::begin(&place.checker, &mut place.past, place.lane, label)
     })
     .flatten()

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Counts, KernelProfile};
+use super::{Counts, KernelProfile, Operations};
 
 /// What the instructions of a line did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub struct LineProfile {
     pub line: u32,
     /// The counts of all its instructions.
     pub counts: Counts,
+    /// Their arithmetic.
+    pub operations: Operations,
 }
 
 impl KernelProfile {
@@ -30,19 +32,22 @@ impl KernelProfile {
     /// instructions never ran are included. If some instructions have a line of the source, those without one are left out.
     pub fn lines(&self) -> Vec<LineProfile> {
         let has_source = self.instructions.iter().any(|instruction| instruction.source.is_some());
-        let mut lines: BTreeMap<(Option<&Arc<str>>, u32), Counts> = BTreeMap::new();
+        let mut lines = BTreeMap::<_, (Counts, Operations)>::new();
         for instruction in &self.instructions {
             let place = match &instruction.source {
                 Some((file, line)) => (Some(file), *line),
                 None if has_source => continue,
                 None => (None, instruction.ptx_line),
             };
-            *lines.entry(place).or_default() += instruction.counts;
+            let (counts, operations) = lines.entry(place).or_default();
+            *counts += instruction.counts;
+            *operations += instruction.operations();
         }
-        let told = |((file, line), counts): ((Option<&Arc<str>>, u32), Counts)| LineProfile {
+        let told = |((file, line), (counts, operations)): ((Option<&Arc<str>>, u32), _)| LineProfile {
             file: file.cloned(),
             line,
             counts,
+            operations,
         };
         lines.into_iter().map(told).collect()
     }

@@ -5,11 +5,13 @@
 mod heat;
 mod lcov;
 mod lines;
+mod operations;
 
 pub use heat::AllocationProfile;
 pub(crate) use heat::Heat;
 pub use lcov::lcov;
 pub use lines::LineProfile;
+pub use operations::Operations;
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -54,6 +56,19 @@ pub struct Counts {
     pub local_requests: u64,
     /// Bytes that their threads requested.
     pub local_bytes: u64,
+    /// Accesses of warps to constants, by loads that name them or by generic addresses. Nsight Compute counts those that the compiler leaves
+    /// as loads (`idc__requests`): most become operands of other instructions.
+    pub constant_requests: u64,
+    /// Bytes that their threads requested.
+    pub constant_bytes: u64,
+    /// Accesses of warps to textures: `tex`, `tld4` (`l1tex__t_requests_pipe_tex_mem_texture`).
+    pub texture_requests: u64,
+    /// Bytes of the elements that their threads read: of all that a filter averages, and of none where a border is.
+    pub texture_bytes: u64,
+    /// Accesses of warps to surfaces: `suld`, `sust`, `sured` (`l1tex__t_requests_pipe_tex_mem_surface_op_ld`, `_st`, `_red`).
+    pub surface_requests: u64,
+    /// Bytes that their threads read or wrote.
+    pub surface_bytes: u64,
     /// Barriers of a block: instructions for which its warps waited there, if all warps execute theirs at the same rate. This is no
     /// counter of Nsight Compute, whose stalls are measured in time.
     pub barrier_wait: u64,
@@ -86,6 +101,12 @@ impl AddAssign for Counts {
         self.shared_bytes += other.shared_bytes;
         self.local_requests += other.local_requests;
         self.local_bytes += other.local_bytes;
+        self.constant_requests += other.constant_requests;
+        self.constant_bytes += other.constant_bytes;
+        self.texture_requests += other.texture_requests;
+        self.texture_bytes += other.texture_bytes;
+        self.surface_requests += other.surface_requests;
+        self.surface_bytes += other.surface_bytes;
         self.barrier_wait += other.barrier_wait;
         self.collisions += other.collisions;
     }

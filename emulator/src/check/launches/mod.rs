@@ -25,8 +25,8 @@ pub(crate) use ongoing::{Ongoing, Touched};
 pub(crate) use runs::{AccessKind, Reach, Run, Runs};
 use table::Table;
 pub(crate) use vector_clock::VectorClock;
-pub(crate) use work::Label;
 use work::Work;
+pub(crate) use work::{Frees, Label};
 
 /// All work that something may still race with.
 #[derive(Debug, Default)]

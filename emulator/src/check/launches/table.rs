@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::held::{Held, Pair};
 use super::runs::Reach;
 use super::vector_clock::{Epoch, VectorClock};
-use super::{Actor, Finding, Label, Work};
+use super::{Actor, Finding, Frees, Label, Work};
 
 #[cfg(test)]
 mod tests;
@@ -142,7 +142,7 @@ impl Table {
     pub(super) fn forget(&mut self, start: u64, end: u64) {
         for work in self.work.values_mut() {
             match work.ended {
-                Some(_) if work.label.frees => {}
+                Some(_) if work.label.frees == Frees::Allocation => {}
                 Some(_) => work.reach.forget(start, end),
                 None => work.gone.push((start, end)),
             }
@@ -173,7 +173,7 @@ impl Table {
             .filter(|(_, other)| {
                 other.ended.is_some() && !other.reach.is_apart(&work.reach) && other.concerns(&work)
             })
-            .partition(|(_, other)| other.label.frees);
+            .partition(|(_, other)| other.label.frees == Frees::Allocation);
         let count = frees.len();
         for (index, (earlier, other)) in frees.into_iter().chain(others).enumerate() {
             if index == count {
@@ -218,7 +218,7 @@ impl Table {
 
     /// Takes from all work before that one what it has accessed as well.
     fn cover(&mut self, later: &Work) {
-        if later.label.frees {
+        if later.label.frees == Frees::Allocation {
             return;
         }
         let running = self.first_running();
@@ -299,7 +299,7 @@ impl Table {
         let running = self.first_running();
         let is_useless = |number: &u64, work: &Work| {
             let Some(ended) = work.ended else { return false };
-            if work.label.frees {
+            if work.label.frees == Frees::Allocation {
                 return *number < running;
             }
             // Who has synchronised with it is known at the end of all that ran beside it.

@@ -8,6 +8,7 @@ use crate::check::{Bytes, FindingKind, Space};
 
 const STREAM_ADVICE: &str = "nothing orders the two: record an event behind the one and let the other's stream wait for it (`cuEventRecord`, `cuStreamWaitEvent`), or submit both to one stream";
 const EARLY_ADVICE: &str = "the later kernel may begin before the one before it in the stream is over (programmatic stream serialization): it has to execute `griddepcontrol.wait` (`cudaGridDependencySynchronize`) before it uses what that one writes";
+const KERNEL_ADVICE: &str = "nothing orders the two: a graph that a kernel launches runs beside all that comes behind that kernel, unless it is launched into the tail (`cudaStreamGraphTailLaunch`)";
 const EDGE_ADVICE: &str = "nothing orders the two nodes: add an edge between them";
 
 /// What a piece of work is.
@@ -19,8 +20,20 @@ pub(crate) struct Label {
     pub(crate) stream: String,
     /// The run of a graph that it is a part of.
     pub(crate) graph: Option<u64>,
-    /// Whether it frees the bytes that it accesses.
-    pub(crate) frees: bool,
+    /// Whether a kernel launched that.
+    pub(crate) is_by_kernel: bool,
+    /// What becomes of the bytes that it accesses.
+    pub(crate) frees: Frees,
+}
+
+/// What a piece of work frees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Frees {
+    Nothing,
+    /// Memory of a graph: there is nothing else at its addresses.
+    GraphMemory,
+    /// An allocation: later there may be another one.
+    Allocation,
 }
 
 /// A piece of work that has begun.
@@ -81,7 +94,7 @@ impl Work {
 
     /// Whether its bytes can be compared with those of a later one: not where that began after these were freed.
     pub(super) fn concerns(&self, later: &Work) -> bool {
-        !self.label.frees || later.tick.count < self.tick.count
+        self.label.frees != Frees::Allocation || later.tick.count < self.tick.count
     }
 
     /// The finding for bytes that it shares with an earlier one; `bytes` says where they are.
@@ -97,6 +110,7 @@ impl Work {
             advice: Some(match is_edge {
                 _ if self.beside.contains(&earlier.tick.count) => EARLY_ADVICE,
                 true => EDGE_ADVICE,
+                false if self.label.is_by_kernel || earlier.label.is_by_kernel => KERNEL_ADVICE,
                 false => STREAM_ADVICE,
             }),
             times: 1,
@@ -114,9 +128,9 @@ impl Work {
     fn actor(&self, by: u32, writes: bool) -> Actor {
         let known = self.actors.get(by as usize).cloned();
         let verb = match (self.label.frees, writes) {
-            (true, _) => "free",
-            (false, true) => "write",
-            (false, false) => "read",
+            (Frees::Nothing, true) => "write",
+            (Frees::Nothing, false) => "read",
+            (Frees::GraphMemory | Frees::Allocation, _) => "free",
         };
         let actor = known.unwrap_or_else(|| Actor::of_call(verb));
         Actor { kernel: Some(self.label.name.clone()), stream: Some(self.label.stream.clone()), ..actor }

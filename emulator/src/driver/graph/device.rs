@@ -9,7 +9,9 @@ use super::Graph;
 use super::exec::{Exec, Refusal};
 use super::operation::Operation;
 use super::plan::Plan;
+use crate::check::launches::VectorClock;
 use crate::driver::context::{CONTEXTS, Context};
+use crate::driver::current_work;
 use crate::driver::entry::INVALID_VALUE;
 use crate::driver::handles::to_c;
 use crate::driver::state::{Call, State, lock};
@@ -29,10 +31,28 @@ struct Presence {
     plan: Option<Arc<Plan>>,
     /// Launches that run or that a tail has: at most one, and another one that it has put into its own tail.
     claims: u32,
+    /// If races between launches are checked: what is over when the last launch is, which all later ones come behind.
+    over: VectorClock,
 }
 
 /// One launch of a graph that kernels can launch: until this is dropped there is no other.
 pub(super) struct Claim(Arc<Exec>);
+
+impl Claim {
+    /// The launch begins, behind those before it.
+    pub(super) fn begin(&self) {
+        if let Some(device) = &self.0.device {
+            current_work::join(&lock(&device.state).over);
+        }
+    }
+
+    /// All of it is over.
+    pub(super) fn end(self) {
+        if let Some((device, past)) = self.0.device.as_ref().zip(current_work::past()) {
+            lock(&device.state).over = past;
+        }
+    }
+}
 
 impl Drop for Claim {
     fn drop(&mut self) {

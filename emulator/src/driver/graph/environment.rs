@@ -11,8 +11,9 @@ use cuda_driver_sys::CUdevice;
 use super::device::Claim;
 use super::exec::{EXECS, Exec};
 use super::plan::Plan;
+use crate::check::launches::VectorClock;
 use crate::driver::counted::Counted;
-use crate::driver::current_work;
+use crate::driver::current_work::{self, CurrentWork};
 use crate::driver::entry::INVALID_VALUE;
 use crate::driver::handles::Found;
 use crate::driver::logs;
@@ -60,6 +61,8 @@ struct Launched {
     beside: u32,
     /// Those of them that nobody has waited for.
     running: Vec<Arc<Completion>>,
+    /// If races between launches are checked: what is over when those are done that are done already.
+    over: VectorClock,
     tails: Vec<Start>,
     /// Whether the log tells of a launch that was refused: of others it does not, for who is refused may try again and again.
     told: bool,
@@ -112,6 +115,7 @@ impl Environment {
             launched: Mutex::default(),
         });
         plan.begin();
+        claim.iter().for_each(Claim::begin);
         current_work::begin_graph();
         let turn = Turn {
             state: launch.state.clone(),
@@ -124,7 +128,7 @@ impl Environment {
         let outcome = plan.run(&turn);
         inner.wait();
         let tails = std::mem::take(&mut lock(&inner.launched).tails);
-        drop(claim);
+        claim.into_iter().for_each(Claim::end);
         outcome.map(|()| tails)
     }
 
@@ -137,10 +141,16 @@ impl Environment {
             }
             running.iter().for_each(|completion| completion.wait());
         }
+        current_work::join(&lock(&self.launched).over);
     }
 
-    /// Launches a graph in here, beside all else.
-    fn begin(self: &Arc<Self>, exec: Arc<Exec>, plan: Arc<Plan>) -> Result<u32, Refused> {
+    /// Launches a graph in here, beside all else; `place` is that of the kernel that launches it.
+    fn begin(
+        self: &Arc<Self>,
+        exec: Arc<Exec>,
+        plan: Arc<Plan>,
+        place: Option<CurrentWork>,
+    ) -> Result<u32, Refused> {
         let mut launched = lock(&self.launched);
         if launched.beside >= MOST_BESIDE {
             return Err(
@@ -150,7 +160,13 @@ impl Environment {
         let context = exec.device.as_ref().map(|device| Arc::clone(&device.context));
         let (Some(context), Some(claim)) = (context, exec.claim(0)) else { return Err(IN_USE) };
         let (here, start) = (Arc::clone(self), Start::by_kernel(exec, plan, claim));
-        let begun = context.order.beside().begin(Job::Run(Box::new(move || here.run(start))));
+        let run = move || {
+            let mut outcome = Ok(());
+            let over = current_work::beside(place, || outcome = here.run(start));
+            lock(&here.launched).over.join(&over);
+            outcome
+        };
+        let begun = context.order.beside().begin(Job::Run(Box::new(run)));
         Ok(match begun {
             Ok(done) => {
                 launched.beside += 1;
@@ -189,6 +205,8 @@ struct Caller {
     environment: Arc<Environment>,
     /// Where the kernel runs.
     device: CUdevice,
+    /// Where it is in the order, if races between launches are checked.
+    place: Option<CurrentWork>,
 }
 
 impl std::fmt::Debug for Caller {
@@ -206,8 +224,8 @@ impl Caller {
         plan.check().map_err(|_| "a kernel of the graph was unloaded")?;
         match (stream, &here.outer) {
             (TAIL, _) => here.put_into_tail(exec, plan),
-            (FIRE_AND_FORGET, _) => here.begin(exec, plan),
-            (SIBLING, Some(outer)) => outer.begin(exec, plan),
+            (FIRE_AND_FORGET, _) => here.begin(exec, plan, self.place.clone()),
+            (SIBLING, Some(outer)) => outer.begin(exec, plan, self.place.clone()),
             _ => Err(
                 "graphs are launched to cudaStreamGraphFireAndForget, .. AsSibling and cudaStreamGraphTailLaunch alone",
             ),
@@ -225,7 +243,7 @@ impl Caller {
 
 impl RunningGraph for Environment {
     fn launcher(self: Arc<Self>, device: CUdevice) -> Box<dyn GraphLauncher> {
-        Box::new(Caller { environment: self, device })
+        Box::new(Caller { environment: self, device, place: current_work::with(|place| place.clone()) })
     }
 }
 

@@ -274,21 +274,19 @@ impl Queue {
         before
     }
 
-    /// What counts as its work, if races between launches are checked: that of the blocking streams too, for the legacy stream.
-    fn asked(&self) -> Option<Dependencies> {
-        self.checker.as_ref()?;
+    /// What counts as its work, for the check for races between launches: that of the blocking streams too, for the legacy stream.
+    #[cold]
+    fn asked(&self) -> Dependencies {
         match self.kind {
-            Kind::Legacy => Some(self.turn_asked(&lock(&self.order.ends))),
-            Kind::PerThread | Kind::Blocking | Kind::NonBlocking => {
-                Some(Dependencies::from(vec![self.last()]))
-            }
+            Kind::Legacy => self.turn_asked(&lock(&self.order.ends)),
+            Kind::PerThread | Kind::Blocking | Kind::NonBlocking => Dependencies::from(vec![self.last()]),
         }
     }
 
     /// The host knows that all its work is done.
     pub(super) fn learn(&self) {
-        if let Some(asked) = self.asked() {
-            asked.learn();
+        if self.is_checked() {
+            self.asked().learn();
         }
     }
 
@@ -314,13 +312,21 @@ impl Queue {
 
     /// Waits until all its work is done.
     pub(super) fn synchronize(&self) {
-        let asked = self.asked();
+        if self.is_checked() {
+            let asked = self.asked();
+            self.wait();
+            asked.learn();
+        } else {
+            self.wait();
+        }
+    }
+
+    fn wait(&self) {
         if self.kind == Kind::Legacy {
             self.pending().iter().for_each(|completion| completion.wait_at_work());
         } else {
             self.last().wait_at_work();
         }
-        asked.into_iter().for_each(|asked| asked.learn());
     }
 
     /// The dependencies of the next piece of work, besides its events.

@@ -164,9 +164,9 @@ impl Ticket {
     /// The work begins.
     pub(super) fn enter(&mut self) -> Here<'_> {
         let (checker, past, lane) = (Arc::clone(&self.checker), self.start(), self.lane);
-        let (graph, follows, kernel) = (None, self.last.kernel(), None);
-        let previous =
-            current_work::exchange(Some(CurrentWork { checker, past, lane, graph, follows, kernel }));
+        let (graph, is_by_kernel, follows, kernel) = (None, false, self.last.kernel(), None);
+        let place = CurrentWork { checker, past, lane, graph, is_by_kernel, follows, kernel };
+        let previous = current_work::exchange(Some(place));
         Here { ticket: self, previous }
     }
 

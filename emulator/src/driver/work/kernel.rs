@@ -115,8 +115,8 @@ impl KernelCall {
         let children = launches.then(|| children(function, profiler.is_some())).flatten();
         // Kernels that it launches may change nodes, too.
         let updater = Updater { device: context.device, slot: slot::current() };
-        let graphs = turn.graph.as_ref().map(|graph| Arc::clone(graph).launcher(context.device));
         let ongoing = current_work::begin_kernel(turn.stream, &function.kernel.name, attributes.programmatic);
+        let graphs = turn.graph.as_ref().map(|graph| Arc::clone(graph).launcher(context.device));
         let ends = RunControl {
             limit: state.config.time_limit,
             unwanted: Some(&function.context.reset),
@@ -128,7 +128,9 @@ impl KernelCall {
         };
         let began = (!OPTIMISED).then(Instant::now);
         let outcome = engine::run_until(kernel, launch, &memory, state.config.workers, ends);
-        ongoing.into_iter().for_each(|ongoing| current_work::end(ongoing, &memory));
+        if let Some(ongoing) = ongoing {
+            current_work::end(ongoing, &memory);
+        }
         if began.is_some_and(|began| optimised::matters(began.elapsed())) {
             report::line(format_args!("{}; CUDA_LAUNCH_QUIET=1 hides this line", optimised::ADVICE));
         }

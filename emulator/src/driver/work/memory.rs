@@ -2,7 +2,8 @@
 //!
 //! A launch performs the allocations of its nodes, in its order; a free node of this graph or another one, or the
 //! program, frees the memory. Here the bytes exist from the creation of the node until it is dropped everywhere:
-//! accounting and errors are as with a driver, but a kernel that uses the memory too early or too late is not detected.
+//! accounting and errors are as with a driver, but a kernel that uses the memory too early or too late is not detected, unless nothing orders it
+//! with the allocation or the free: that is a race between launches.
 #![allow(unsafe_code)] // Relies on the caller for the lengths of arrays, and for what is set in unions: C1 and C2 in `entry`.
 
 use cuda_driver_sys::*;
@@ -11,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::Turn;
 use super::graph_memory::{Counts, Footprint, sum};
-use crate::check::launches::AccessKind;
+use crate::check::launches::{AccessKind, Frees};
 use crate::driver::current_work::{self, Accesses};
 use crate::driver::device::checked;
 use crate::driver::entry::{FromC, INVALID_VALUE, In, Outcome};
@@ -202,6 +203,11 @@ impl Alloc {
         self.block.address
     }
 
+    /// A launch allocates it: the bytes are there already.
+    pub(super) fn run(&self, turn: &Turn) {
+        note(turn, &self.block.memory, self.block.address, Frees::Nothing);
+    }
+
     /// How much, and the device whose memory that is.
     pub(in crate::driver) fn size(&self) -> (u64, CUdevice) {
         (self.block.bytes, self.block.device)
@@ -245,13 +251,15 @@ fn place_of(properties: &CUmemPoolProps) -> Outcome<(CUdevice, Option<Location>)
     }
 }
 
+/// What a free node is called in reports.
+const FREE_NODE: &str = "memory free node";
+
 /// An operation that frees memory.
 #[derive(Clone)]
 pub(in crate::driver) enum Free {
     /// In a graph: its launch frees, when it begins, the memory at that address.
     OfGraph(u64),
     /// In a stream: memory of a graph, which is held until the free runs.
-    #[expect(dead_code, reason = "it is given back where it is dropped")]
     Block(Arc<Block>),
     /// In a stream: an allocation that is released.
     Allocation(u64),
@@ -264,26 +272,46 @@ impl Free {
     }
 
     pub(super) fn run(&self, turn: &Turn) -> Result<(), Box<Fault>> {
-        let Free::Allocation(address) = *self else { return Ok(()) };
-        let memory = &turn.state.memory;
-        let record = ALLOCATIONS.finish(address);
-        let bytes = memory.find(address).map_or(0, |allocation| allocation.len());
-        if let Some(ongoing) =
-            current_work::begin_free(turn.stream, turn.caller.unwrap_or("memory free node"))
-        {
-            let mut accesses = Accesses::default();
-            accesses.add(memory, address, bytes, AccessKind::Plain, true);
-            ongoing.touch(accesses.touched());
-            current_work::end(ongoing, memory);
+        match self {
+            Free::Allocation(address) => free(turn, *address),
+            Free::Block(block) => {
+                note(turn, &block.memory, block.address, Frees::GraphMemory);
+                Ok(())
+            }
+            Free::OfGraph(address) => {
+                note(turn, &turn.state.memory, *address, Frees::GraphMemory);
+                Ok(())
+            }
         }
-        if let Some(pool) = record.and_then(|record| record.pool) {
-            pool.give_back(bytes);
-        }
-        managed::forget(address);
-        let freed = memory.free(address);
-        freed.map_err(|error| {
-            let error = BadRange { address, bytes: 0, description: error.description };
-            bad_range(turn.caller.unwrap_or("memory free node"), &error)
-        })
     }
+}
+
+/// Frees an allocation.
+fn free(turn: &Turn, address: u64) -> Result<(), Box<Fault>> {
+    let memory = &turn.state.memory;
+    let record = ALLOCATIONS.finish(address);
+    note(turn, memory, address, Frees::Allocation);
+    if let Some(pool) = record.and_then(|record| record.pool) {
+        pool.give_back(memory.find(address).map_or(0, |allocation| allocation.len()));
+    }
+    managed::forget(address);
+    let freed = memory.free(address);
+    freed.map_err(|error| {
+        let error = BadRange { address, bytes: 0, description: error.description };
+        bad_range(turn.caller.unwrap_or(FREE_NODE), &error)
+    })
+}
+
+/// For the check for races between launches: what accesses the bytes has to be ordered with their allocation or free.
+fn note(turn: &Turn, memory: &Memory, address: u64, frees: Frees) {
+    let begun = match frees {
+        Frees::Nothing => current_work::begin(turn.stream, "memory allocation node"),
+        _ => current_work::begin_free(turn.stream, turn.caller.unwrap_or(FREE_NODE), frees),
+    };
+    let Some(ongoing) = begun else { return };
+    let bytes = memory.find(address).map_or(0, |allocation| allocation.len());
+    let mut accesses = Accesses::default();
+    accesses.add(memory, address, bytes, AccessKind::Plain, true);
+    ongoing.touch(accesses.touched());
+    current_work::end(ongoing, memory);
 }

@@ -67,7 +67,7 @@ pub(super) struct Turn {
 
 /// A graph while it runs, for its kernels.
 pub(super) trait RunningGraph: Send + Sync {
-    /// What launches graphs for a kernel of it on that device.
+    /// What launches graphs for a kernel of it on that device, which has begun: this thread's work is the kernel.
     fn launcher(self: Arc<Self>, device: CUdevice) -> Box<dyn GraphLauncher>;
 }
 
@@ -141,8 +141,11 @@ impl Work {
             }
             Work::Free(free) => free.run(turn),
             Work::Values(batch) => batch.run(turn),
-            // The memory lives as long as the graph.
-            Work::Alloc(_) | Work::Empty => Ok(()),
+            Work::Alloc(alloc) => {
+                alloc.run(turn);
+                Ok(())
+            }
+            Work::Empty => Ok(()),
         }
     }
 }

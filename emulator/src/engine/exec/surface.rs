@@ -6,12 +6,13 @@ use cuda_ptx::Space;
 
 use super::super::code::{Exec, Inst, Step};
 use super::super::fault::FaultKind;
+use super::super::profile::Image;
 use super::super::watch::What;
 use super::lanes::Lanes;
 use super::memory::{Access as Memory, EffectiveAddress, effective_address, live};
 use super::operand::Source;
 use super::reduce::{self, Reduce};
-use super::texture::{Last, gone, handle, look, packed, reach, unknown};
+use super::texture::{Last, count, gone, handle, look, packed, reach, unknown};
 use crate::texture::{Edge, Shape, Surface};
 
 /// `suld`. Operands: the destinations, the handle, the packed coordinates; `aux` is an [`Access`].
@@ -143,6 +144,7 @@ fn place_of(
         lanes.fail(FaultKind::IllegalAddress, lane as u32, None, message);
         return Err(Step::Fault);
     }
+    count(lanes, Image::Surface, if place.is_some() { bytes as u64 } else { 0 });
     Ok(place)
 }
 

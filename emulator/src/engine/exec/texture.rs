@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::super::code::{Exec, Inst, Slot, Step};
 use super::super::fault::FaultKind;
+use super::super::profile::Image;
 use super::super::watch::What;
 use super::lanes::Lanes;
 use super::memory::live;
@@ -165,6 +166,7 @@ impl<T> Last<T> {
 
 unsafe fn tex(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let (fetch, mut last) = (Fetch::read(inst.aux), Last(None));
+    let looks = lanes.watch.is_some() || lanes.profile.is_some();
     for lane in live(lanes) {
         // SAFETY: the decoder puts the handle, wide, behind four results, then what `PACK` wrote (duty 2 of `Exec`); live lanes are below 32.
         let (handle, [a, b, c, level]) =
@@ -173,13 +175,14 @@ unsafe fn tex(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
             return unknown(lanes, lane, "texture", handle);
         };
         let query = fetch.query([a, b, c, 0], [level, 0, 0, 0, 0, 0], [0; 3]);
-        let reader = Reader::new(lanes.env.memory, lanes.watch.is_some());
+        let reader = Reader::new(lanes.env.memory, looks);
         let value = match texture.sample(&reader, &query) {
             Ok(value) => value,
             Err(error) => return gone(lanes, lane, "texture", &error),
         };
-        look(lanes, inst, lane, reader.unwritten());
-        reach(lanes, inst, lane, What::Fetch, &reader.into_read(), &[]);
+        if looks {
+            tell(lanes, inst, lane, reader);
+        }
         for channel in 0..4 {
             // SAFETY: the decoder made the first four operands words, the destinations (duty 2 of `Exec`); live lanes are below 32; no reference
             // into the frame is alive, as what was read before are copies.
@@ -192,6 +195,7 @@ unsafe fn tex(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
 unsafe fn fetch(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let Some(matrix) = lanes.matrix(inst) else { return Step::Fault };
     let (fetch, mut last) = (Fetch::read(inst.aux), Last::<Texture>(None));
+    let looks = lanes.watch.is_some() || lanes.profile.is_some();
     for lane in live(lanes) {
         // SAFETY: the decoder made operand 0 wide and the matrix's `a` words (duty 2 of `Exec`); live lanes are below 32.
         let (handle, word) = unsafe {
@@ -208,7 +212,7 @@ unsafe fn fetch(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
         let levels = std::array::from_fn(|index| word[LEVELS + index]);
         let offset = std::array::from_fn(|index| word[OFFSETS + index]);
         let query = fetch.query([word[0], word[1], word[2], word[3]], levels, offset);
-        let reader = Reader::new(lanes.env.memory, lanes.watch.is_some());
+        let reader = Reader::new(lanes.env.memory, looks);
         let value = match fetch.gathers {
             None => texture.sample(&reader, &query),
             Some(channel) => texture.gather(&reader, &query, usize::from(channel)),
@@ -217,8 +221,9 @@ unsafe fn fetch(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
             Ok(value) => value,
             Err(error) => return gone(lanes, lane, "texture", &error),
         };
-        look(lanes, inst, lane, reader.unwritten());
-        reach(lanes, inst, lane, What::Fetch, &reader.into_read(), &[]);
+        if looks {
+            tell(lanes, inst, lane, reader);
+        }
         for (index, slot) in matrix.d.iter().enumerate() {
             let half = |channel: usize| u32::from(f32_to_f16(f32::from_bits(value.bits(channel))));
             let word = match fetch.halves {
@@ -258,6 +263,22 @@ unsafe fn ask(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
         unsafe { lanes.row(inst.ops[0]).cast::<u32>().add(lane).write(size[dimension.min(2)] as u32) };
     }
     Step::Next
+}
+
+/// Tells the watch and the profile of elements that were read.
+#[cold]
+fn tell(lanes: &mut Lanes<'_>, inst: &Inst, lane: usize, reader: Reader<'_>) {
+    look(lanes, inst, lane, reader.unwritten());
+    let read = reader.into_read();
+    count(lanes, Image::Texture, read.iter().map(|(_, bytes)| bytes).sum());
+    reach(lanes, inst, lane, What::Fetch, &read, &[]);
+}
+
+/// Tells the profile that a lane accesses elements of so many bytes.
+pub(super) fn count(lanes: &mut Lanes<'_>, image: Image, bytes: u64) {
+    if let Some(profile) = &mut lanes.profile {
+        profile.elements(image, bytes);
+    }
 }
 
 /// Tells the watch of elements that were read and not written before.

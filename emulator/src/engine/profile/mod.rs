@@ -8,10 +8,12 @@
 
 mod bulk;
 mod counted;
+mod images;
 mod note;
 mod shared;
 
 pub(super) use counted::nothing;
+pub(super) use images::Image;
 pub(super) use note::{Profiled, local_bytes};
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -43,6 +45,7 @@ pub(super) const PROFILE: Exec = |lanes, inst| {
     let step = unsafe { (profiled.exec)(lanes, inst) };
     if let Some(profile) = &mut lanes.profile {
         profile.end_bulk((code, at));
+        profile.end_elements((code, at));
     }
     let (mask, target) = (lanes.mask(), lanes.taken);
     if profiled.conditional
@@ -69,6 +72,8 @@ pub(super) struct Profile {
     heat: Heat,
     /// The bytes that the running instruction moves, if it is a bulk copy.
     bulk: Bulk,
+    /// The bytes of elements that it accesses, if it is an access to a texture or a surface.
+    elements: Option<(Image, u64)>,
 }
 
 /// How far a warp is.
@@ -92,6 +97,7 @@ impl Profile {
             clocks: HashMap::new(),
             heat: Heat::default(),
             bulk: Bulk::default(),
+            elements: None,
         }))
     }
 
@@ -275,9 +281,9 @@ fn access(
         let inside = |&(start, bytes): &(u64, u64)| touch.address.wrapping_sub(start) < bytes;
         env.kernel.constants.iter().any(inside)
     };
-    // An access goes to one kind of memory; generic addresses of both count for both.
+    // An access goes to one kind of memory; generic addresses of several count for each.
     let (shared, others): (Vec<&Touch>, Vec<&Touch>) = touches.iter().partition(|touch| touch.region.private);
-    let global: Vec<_> = others.into_iter().filter(|touch| !constant(touch)).collect();
+    let (constants, global): (Vec<&Touch>, Vec<&Touch>) = others.into_iter().partition(constant);
     if !global.is_empty() {
         let mut all: BTreeMap<u64, &Touch> = BTreeMap::new();
         global.iter().for_each(|touch| all.extend(sectors(touch).map(|sector| (sector, *touch))));
@@ -296,6 +302,8 @@ fn access(
         counts.shared_wavefronts_ideal += ideal;
         counts.shared_bytes += shared.iter().map(|touch| touch.bytes).sum::<u64>();
     }
+    counts.constant_requests += u64::from(!constants.is_empty());
+    counts.constant_bytes += constants.iter().map(|touch| touch.bytes).sum::<u64>();
 }
 
 fn sectors(touch: &Touch) -> std::ops::RangeInclusive<u64> {

@@ -4,7 +4,7 @@ use super::*;
 
 fn begin(table: &mut Table, past: &mut VectorClock, lane: u64) -> u64 {
     let (name, stream) = (String::new(), String::new());
-    table.begin(past, lane, Label { name, stream, graph: None, frees: false })
+    table.begin(past, lane, Label { name, stream, graph: None, is_by_kernel: false, frees: Frees::Nothing })
 }
 
 fn end(table: &mut Table, number: u64, runs: &[(u64, AccessKind)]) -> Ended {
@@ -166,7 +166,13 @@ fn a_free_races_with_what_began_before_it_alone() {
         // While it runs, the free is remembered.
         begin(&mut table, &mut VectorClock::default(), 3);
         let early = begins_before.then(|| begin(&mut table, &mut other, 2));
-        let label = Label { name: String::new(), stream: String::new(), graph: None, frees: true };
+        let label = Label {
+            name: String::new(),
+            stream: String::new(),
+            graph: None,
+            is_by_kernel: false,
+            frees: Frees::Allocation,
+        };
         let free = table.begin(&mut one, 1, label);
         let number = early.unwrap_or_else(|| begin(&mut table, &mut other, 2));
         end(&mut table, free, &[(0, AccessKind::Plain)]);

@@ -53,9 +53,16 @@ class Place:
         print(f"{self.folder.name}: {kept} files; {len(refused)} refused by ptxas, {len(self.failed)} not made")
 
 
+# Functions of the device runtime: ptxas leaves these to the linker, and refuses others that are not defined.
+LINKED = re.compile(r"\.extern \.func[^;{]*\bcudaGraph(Launch|KernelNode)")
+
+
 def assembles(file):
     """Nothing, or the first line of what ptxas says against a file."""
-    target = re.search(r"^\s*\.target\s+sm_(\d+)([af]?)", file.read_text(), re.M)
+    text = file.read_text()
+    if LINKED.search(text):
+        return "a function of the device runtime is not linked"
+    target = re.search(r"^\s*\.target\s+sm_(\d+)([af]?)", text, re.M)
     newer = target is None or int(target[1]) > 90
     command = [TOOLKIT / "bin/ptxas", "-arch", f"sm_{target[1]}{target[2]}" if newer and target else "sm_90a"]
     done = subprocess.run([*command, file, "-o", "/dev/null"], capture_output=True, text=True)

@@ -44,8 +44,8 @@ usage: cargo xtask <chore>
                       run software that other people wrote, with its own tests, on the emulator: all of xtask/clients.toml, or the named
                       ones; from the package registries of pip and cargo, into target/clients/. --every: each Nth test; --gpu:
                       on the driver of this machine, in place of the emulator
-  corpus [NAME...]    make PTX with other compilers (nvcc with CUB, Triton, numba, Warp, tinygrad, clang, rustc) or the named ones, and
-                      decode every kernel; from pip's registry, into target/corpus/
+  corpus [NAME...]    make PTX with other compilers (nvcc and NVRTC with CUB and CUTLASS, Triton, numba, Warp, tinygrad, clang, rustc) and
+                      of single instructions, or by the named ones, and decode every kernel; from pip's registry, into target/corpus/
   cost                count the instructions of a launch with callgrind; fail over the limits
   examples            count the public items whose documentation has an example; fail below the least share (needs that Rust, too)
   gpu                 bundle tests, examples, benches, the tool and the programs beside other libraries into .gpu/ for a machine

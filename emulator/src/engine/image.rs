@@ -17,6 +17,8 @@ pub(super) struct Image {
     /// Architecture number.
     pub(super) target: u32,
     pub(super) files: HashMap<u32, String>,
+    /// Whether the module is compiled for a debugger: `.target sm_90, debug`.
+    pub(super) debug: bool,
     /// Functions that have a body, in source order.
     pub(super) functions: Vec<FunctionEntry>,
     /// The address of the first of them.

@@ -328,4 +328,19 @@ fn static_shared_memory_is_limited() {
     let dynamic = ".extern .shared .align 1024 .b8 d[];";
     assert_eq!(kernel("sm_90", dynamic, ".shared .b8 s[231425]; mov.u32 %r1, s; mov.u32 %r1, d;"), Ok(()));
     assert!(kernel("sm_90", dynamic, ".shared .b8 s[232449]; mov.u32 %r1, s; mov.u32 %r1, d;").is_err());
+    // Variables that nothing uses count, but for a debugger not those of the functions that a kernel calls.
+    let unused = ".shared .b8 s[232449];";
+    let called = format!(".func f() {{ {unused} ret; }}");
+    for target in ["sm_90", "sm_90, debug"] {
+        assert!(kernel(target, "", unused).is_err(), "{target}");
+        assert!(own(target, most + 1).is_err(), "{target}");
+    }
+    assert!(kernel("sm_90", &called, "call f;").is_err());
+    assert_eq!(kernel("sm_90, debug", &called, "call f;"), Ok(()));
+    let text = format!(
+        ".version 8.0\n.target sm_90, debug\n.address_size 64\n{called}\n.entry k() {{ .shared .b8 t[12]; call f; ret; }}"
+    );
+    let program = Program::load(&text, &Arc::new(Memory::new(1 << 24))).unwrap();
+    let kernel = program.kernel("k").unwrap();
+    assert_eq!((kernel.unsupported().count(), kernel.static_shared), (0, 12));
 }

@@ -518,6 +518,61 @@ fn so_have_the_limits_and_the_declarations_of_a_module() {
     }
 }
 
+/// What ptxas 13.0 says of the same lists: which fits, and how many bytes too many there are.
+#[test]
+fn constant_data_is_laid_out_as_ptxas_does() {
+    let load = |module: &str| load(&format!(".version 8.0\n.target sm_90\n.address_size 64\n{module}"));
+    for fits in [
+        ".const .b8 a[65536];",
+        ".const .b8 a[1]; .const .align 128 .b8 b[65408];",
+        ".const .align 128 .b8 a[65409]; .const .b8 b[127];",
+        // Those that other modules see stand first.
+        ".const .align 128 .b8 a[64]; .visible .const .b8 b[65408];",
+        ".const .b8 a[1]; .visible .const .align 128 .b8 b[65409];",
+        ".extern .const .b8 a[40000]; .visible .const .b8 a[40000];",
+        ".extern .const .b8 a[]; .visible .const .b8 a[65536];",
+        ".visible .const .b8 a[40000]; .extern .const .b8 a[40000];",
+        ".func f() { .const .b8 a[65536]; ret; }",
+    ] {
+        assert_eq!(load(fits), Ok(()), "{fits}");
+    }
+    for (module, bytes) in [
+        (".const .b8 a[65537];", 65_537_u64),
+        (".extern .const .b8 a[65537];", 65_537),
+        (".extern .const .b8 a[]; .visible .const .b8 a[65537];", 65_537),
+        (".const .b8 a[1]; .const .align 128 .b8 b[65409];", 65_537),
+        (".const .b8 a[1]; .const .align 8 .v2 .b64 b[4096];", 65_552),
+        (".const .align 1 .b8 a[1]; .const .align 128 .b8 b[65280]; .const .b8 c[255];", 65_663),
+        (".const .align 128 .b8 a[65]; .visible .const .b8 b[65409];", 65_601),
+        (".const .align 128 .b8 a[129]; .weak .const .b8 b[65408];", 65_537),
+        (".func f() { .const .b8 a[65537]; ret; }", 65_537),
+        (".const .b8 a[65536]; .func f() { { .const .b8 b[1]; } ret; }", 65_537),
+        (".entry k() { .const .b8 a[40000]; ret; } .entry l() { .const .b8 b[40000]; ret; }", 80_000),
+        (".const .b8 a[4294967304];", 4_294_967_304),
+    ] {
+        let failure = load(module).expect_err(module);
+        let said = format!("the module has {bytes} bytes of constant data, and 65536 are possible");
+        assert_eq!((failure.kind, failure.line), (LoadFailureKind::Invalid, 4), "{module}");
+        assert_eq!(failure.message, said, "{module}");
+    }
+}
+
+#[test]
+fn old_modules_have_fewer_bytes_of_parameters() {
+    let load = |version: &str, target: &str, bytes: u32| {
+        load(&format!(
+            ".version {version}\n.target {target}\n.address_size 64\n.entry k(.param .b8 a[{bytes}]) {{ ret; }}"
+        ))
+    };
+    for (version, target) in [("8.0", "sm_90"), ("8.0", "sm_52"), ("8.1", "sm_52")] {
+        assert_eq!(load(version, target, 4352), Ok(()), "{version} {target}");
+        let failure = load(version, target, 4353).expect_err(target);
+        assert!(failure.message.contains("more than 4352 bytes of parameters"), "{failure}");
+    }
+    assert_eq!(load("8.1", "sm_70", 32_764), Ok(()));
+    assert!(load("8.1", "sm_70", 32_765).is_err());
+}
+
 /// What looks odd and assembles.
 #[test]
 fn nothing_else_is_refused() {

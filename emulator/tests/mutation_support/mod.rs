@@ -1,4 +1,7 @@
-//! One random change of a PTX text: of a name, a type, a count, a label, a guard, a space, an operand, or a declaration.
+//! One random change of a PTX text: of a name, a type, a count, a label, a guard, a space, an operand, a declaration, or how much shared and
+//! constant memory there is.
+
+mod limits;
 
 /// SplitMix64.
 pub(crate) struct Random(pub(crate) u64);
@@ -68,8 +71,14 @@ const NAMES: &[&str] = &[
     "not", "frob", "bra", "ret", "min", "popc", "atom",
 ];
 
+/// One change in so many is of the limits.
+const LIMITS: usize = 12;
+
 /// A changed text, and which kind of change it is.
 pub(crate) fn change(text: &str, random: &mut Random) -> Option<(&'static str, String)> {
+    if random.below(LIMITS) == 0 {
+        return limits::change(text, random);
+    }
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let registers: Vec<String> = registers(text);
     let at = random.below(lines.len());
@@ -84,9 +93,6 @@ pub(crate) fn change(text: &str, random: &mut Random) -> Option<(&'static str, S
     } else if is_variable(&trimmed) && random.below(2) == 0 {
         lines[at] = String::new();
         "no variable"
-    } else if trimmed.contains(".const") && trimmed.contains('[') && !trimmed.starts_with("ld") {
-        lines[at] = format!("{line}\n.const .b8 too_much[65500];");
-        "limit"
     } else {
         let (head, operands) = split(&line)?;
         let (head, operands, what) = instruction(head, operands, &registers, random)?;

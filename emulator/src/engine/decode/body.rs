@@ -343,8 +343,8 @@ impl<'a> Body<'a> {
                 Ok(())
             }
             Space::Shared => {
-                let address = self.link.shared_of_function(variable);
-                let address = address.ok_or_else(|| Refusal::new("a shared variable has no place"))?;
+                // One that nothing uses may have no place.
+                let Some(address) = self.link.shared_of_function(variable) else { return Ok(()) };
                 if variable.linkage != Linkage::Extern {
                     self.shared_bytes.insert(address, variable.size());
                 }

@@ -186,7 +186,7 @@ impl<'a> Link<'a> {
 
     /// Places the shared variables in the order of ptxas: those of the kernel, then those of the module that are used, then those of other
     /// functions, then the dynamic arrays, and at last those of functions that are not used, each in the order of the text. As
-    /// nothing names the last, the dynamic arrays may share their place.
+    /// nothing names the last, the dynamic arrays may share their place; for a debugger, only those of the kernel have one.
     fn place_all(&mut self, image: &Image, entry: usize) {
         let kernel = image.functions.get(entry).map_or(0, |function| function.declaration);
         let mut owned = std::mem::take(&mut self.owned);
@@ -200,7 +200,8 @@ impl<'a> Link<'a> {
         }
         others.iter().for_each(|owned| self.place_owned(&owned.variable));
         self.dynamic_start = self.rounded_up(image);
-        unused.iter().for_each(|owned| self.place_owned(&owned.variable));
+        let is_placed = |owned: &&Owned| !image.debug || owned.home == kernel;
+        unused.iter().filter(is_placed).for_each(|owned| self.place_owned(&owned.variable));
         self.end = self.rounded_up(image);
     }
 

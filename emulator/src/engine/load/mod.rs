@@ -1,6 +1,7 @@
 //! From PTX text to an [`Image`]: symbols, and variables placed in device memory.
 
 mod check;
+mod constant;
 mod initial;
 mod shared;
 
@@ -43,6 +44,7 @@ pub(super) fn load(
         text: Arc::clone(&text),
         version: version(&module)?,
         target: target(&module, memory.architecture())?,
+        debug: module.targets.contains(&"debug"),
         files: module.files.iter().map(|(index, name)| (*index, (*name).to_owned())).collect(),
         ..Image::default()
     };
@@ -51,6 +53,7 @@ pub(super) fn load(
     collect_shared(&module, &mut image)?;
     place_elsewhere(&module, symbols, &mut image);
     let nested = check::functions(&module, &image, linked)?;
+    constant::check(&module, &nested.variables)?;
     shared::check(&module, &image, &nested.variables, memory.architecture())?;
     let placed = place(&module, memory, &mut image).and_then(|()| place_nested(&nested, memory, &mut image));
     if let Err(failure) = placed {

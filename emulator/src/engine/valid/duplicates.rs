@@ -2,14 +2,11 @@
 
 use std::collections::HashMap;
 
-use cuda_ptx::{Function, Linkage, Module, Space, Variable};
+use cuda_ptx::{Function, Linkage, Module, Variable};
 
 use super::super::image::LoadFailure;
 use super::calls::Signature;
 use super::{declarations, duplicate, invalid};
-
-/// Most bytes of `.const` variables.
-const MOST_CONSTANT: u64 = 64 << 10;
 
 /// The variables outside functions.
 pub(super) fn module_variables(module: &Module<'_>, linked: bool) -> Result<(), LoadFailure> {
@@ -23,20 +20,6 @@ pub(super) fn module_variables(module: &Module<'_>, linked: bool) -> Result<(), 
             if variable.linkage == Linkage::Extern {
                 known.insert(variable.name, before);
             }
-        }
-    }
-    let mut constant = 0;
-    // One that is declared and defined is there once.
-    let is_known = |variable: &&Variable<'_>| {
-        known.get(variable.name).is_some_and(|known| std::ptr::eq(*known, *variable))
-    };
-    for variable in module.variables.iter().filter(|variable| variable.space == Space::Const).filter(is_known)
-    {
-        constant += variable.size();
-        if constant > MOST_CONSTANT {
-            let message =
-                format!("the module has {constant} bytes of constant data, and {MOST_CONSTANT} are possible");
-            return Err(invalid(variable.line, message));
         }
     }
     Ok(())

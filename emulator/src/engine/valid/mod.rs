@@ -147,7 +147,10 @@ impl<'a> Check<'a> {
             );
             return Err(invalid(function.line, message));
         }
-        self.since.directives(&function.directives).map_err(|message| invalid(function.line, message))?;
+        let parameters = if entry { function.parameter_bytes() } else { 0 };
+        let since =
+            self.since.parameters(parameters).and_then(|()| self.since.directives(&function.directives));
+        since.map_err(|message| invalid(function.line, message))?;
         self.targets.clear();
         self.names.push();
         let owner = if entry { Owner::Kernel } else { Owner::Function };

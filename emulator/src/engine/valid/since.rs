@@ -269,6 +269,9 @@ fn of_operands(instruction: &Instruction<'_>, names: &Names<'_>) -> Need {
     }
 }
 
+/// Most bytes of a kernel's parameters before PTX 8.1 and `sm_70` (PTX ISA, "Parameter State Space").
+const FEWER_PARAMETERS: usize = 4352;
+
 /// The version and target that a module names, and the requirements of instruction names seen so far.
 pub(super) struct Since<'a> {
     version: u32,
@@ -298,6 +301,16 @@ impl<'a> Since<'a> {
         let registers = instruction.operands.iter().map(|operand| of_registers(operand, names));
         let need = registers.fold(by_name.and(of_operands(instruction, names)), Need::and);
         self.check(need, name)
+    }
+
+    /// Checks how many bytes of parameters a kernel has.
+    pub(super) fn parameters(&self, bytes: usize) -> Result<(), String> {
+        match bytes > FEWER_PARAMETERS {
+            true => {
+                self.check(Need::new(81, 70), &format!("more than {FEWER_PARAMETERS} bytes of parameters"))
+            }
+            false => Ok(()),
+        }
     }
 
     /// Checks what is said about a kernel.

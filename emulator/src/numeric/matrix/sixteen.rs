@@ -1,7 +1,7 @@
 //! Products of whole matrices of `.f16` or `.bf16`, sixteen rows of A by eight columns of B, from the registers of a warp to its registers.
 //!
-//! The arithmetic is that of [`float`](super::float). [`vectors`] has the cases that nearly all products are; where these functions decline,
-//! the caller computes with those of `float`: on a CPU without the vectors, and for numbers that are not finite, extreme exponents, and sums
+//! The arithmetic is that of [`float`](super::float). Here are the cases that nearly all products are, by vectors; where these functions
+//! decline, the caller computes with those of `float`: on a CPU without AVX2, and for numbers that are not finite, extreme exponents, and sums
 //! that nearly overflow 32 bits.
 #![allow(unsafe_code)]
 // Relies on: nothing but what `vectors::available` finds.
@@ -44,6 +44,7 @@ impl Sum for Short {
 
 /// Sixteen rows of A, whose columns are in `B` blocks of eight.
 #[derive(Debug)]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub struct Left<const B: usize> {
     /// By block and row.
     values: [[[f32; 8]; 16]; B],

@@ -9,6 +9,10 @@
 use super::float::{Accumulator, Bfloat16, Factor, Float16, Short, Single};
 
 #[cfg(target_arch = "x86_64")]
+mod operands;
+#[cfg(target_arch = "x86_64")]
+mod rows;
+#[cfg(target_arch = "x86_64")]
 mod vectors;
 
 /// A register of a warp: lane `line * 4 + t` has elements `2 * t` and `2 * t + 1` of a row of A or a column of B; of C one or both.
@@ -67,7 +71,7 @@ pub fn left<F: Sixteen, const B: usize>(registers: &[[&Register; 2]; B], sign: u
     if crate::vectors::available() {
         let mut left = Left::ZERO;
         // SAFETY: the CPU has the features that the function is compiled for, as was just checked.
-        unsafe { vectors::prepare::<F, B>(registers, sign, &mut left) };
+        unsafe { operands::prepare::<F, B>(registers, sign, &mut left) };
         return Some(left);
     }
     let _ = (registers, sign);

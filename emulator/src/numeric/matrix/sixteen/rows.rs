@@ -4,10 +4,10 @@
 
 use std::arch::x86_64::*;
 
-use super::super::super::float::Float16;
-use super::super::{Left, Register, Sixteen, Sum};
+use super::super::float::Float16;
 use super::operands::{Right, widen_both};
-use super::{BIAS, apart, load, load_floats, store, word};
+use super::vectors::{BIAS, apart, load, load_floats, store, word};
+use super::{Left, Register, Sixteen, Sum};
 
 /// The smallest and largest biased exponents, of a row's addends and of the largest terms, that are handled here.
 const LOWEST: i32 = 64;

@@ -3,12 +3,12 @@
 //! Exponents are kept biased. Those of `.f16` are bytes, 31 below the field, from -30 on, and zero has -128: sums saturate, so that one with
 //! zero in it is -128, too. Those of `.bf16` are numbers of 16 bits, the fields themselves, and zero has -1000.
 #![allow(unsafe_code)]
-// Relies on: as the file above.
+// Relies on: what `vectors` does.
 
 use std::arch::x86_64::*;
 
-use super::super::{Left, Register, Sixteen};
-use super::{BIAS, INNER, load, store_floats, store_words, word};
+use super::vectors::{BIAS, INNER, load, store_floats, store_words, word};
+use super::{Left, Register, Sixteen};
 
 /// The largest biased exponent of a factor of `.bf16`: of two, the sum is at most 100.
 const HIGHEST_FACTOR: i16 = BIAS as i16 + 50;
@@ -78,10 +78,10 @@ fn extreme<F: Sixteen>(exponents: __m256i) -> __m256i {
     _mm256_cmpgt_epi16(exponents, _mm256_set1_epi16(if F::HALF { -1 } else { HIGHEST_FACTOR }))
 }
 
-/// Puts A into `left`, as [`left`](super::super::left) has it.
+/// Puts A into `left`, as [`left`](super::left) has it.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
-pub(in super::super) fn prepare<F: Sixteen, const B: usize>(
+pub(super) fn prepare<F: Sixteen, const B: usize>(
     registers: &[[&Register; 2]; B],
     sign: u32,
     left: &mut Left<B>,

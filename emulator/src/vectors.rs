@@ -5,7 +5,10 @@
 #[inline]
 pub(crate) fn available() -> bool {
     // The standard library remembers the answer.
-    cfg!(not(miri)) && is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
+    cfg!(not(miri))
+        && is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("fma")
+        && is_x86_feature_detected!("f16c")
 }
 
 /// Whether it does: here there is one compilation, with what every CPU of the kind has.

@@ -7,7 +7,9 @@ use cuda_ptx::Space;
 
 use super::super::code::{Exec, Inst, Step};
 use super::lanes::Lanes;
-use super::memory::{Access, EffectiveAddress, address, effective_address, effective_address_of, live};
+use super::memory::{
+    Access, EffectiveAddress, address, effective_address, effective_address_of, live, together_apart,
+};
 use super::operand::Source;
 use crate::memory::access::Word;
 
@@ -24,8 +26,13 @@ pub(crate) fn sides(narrow_target: bool, narrow_source: bool) -> u32 {
 
 unsafe fn copy(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     let bytes = inst.imm;
-    let side = |aux: u32, offset: u64| Inst { aux, imm: offset, ..inst.clone() };
-    let (to, from) = (side(inst.aux & 0xffff, 0), side(inst.aux >> 16, 0));
+    // The region that is remembered for the instruction is the source's: the target's is found faster.
+    let side = |aux: u32, site: u32| Inst { aux, site, imm: 0, ..inst.clone() };
+    let (to, from) = (side(inst.aux & 0xffff, u32::MAX), side(inst.aux >> 16, inst.site));
+    // SAFETY: 1: the same instruction, and its sides.
+    if unsafe { together(lanes, inst, &to, &from) }.is_some() {
+        return Step::Next;
+    }
     for lane in live(lanes) {
         // SAFETY: the decoder created the operands in the order that `COPY` lists (duty 2 of `Exec`), with addresses of the width that `to`
         // and `from` state; live lanes are below 32.
@@ -59,4 +66,40 @@ unsafe fn copy(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
         }
     }
     Step::Next
+}
+
+/// The copy, if all bytes of all live lanes are read, from one region, and written to one; else `None`, and nothing is done.
+///
+/// # Safety
+/// 1. `inst` is [`COPY`], an instruction of the entered code, and `to` and `from` are the same with the access of that side.
+unsafe fn together(lanes: &mut Lanes<'_>, inst: &Inst, to: &Inst, from: &Inst) -> Option<()> {
+    let bytes = inst.imm;
+    // SAFETY: the third operand is a row of 32 words; 1, of the others: the operands are addresses of the width that
+    // `to` and `from` state: the caller's duty 1.
+    let (target, source) = unsafe {
+        let wanted = <u32 as Source>::place(lanes, inst.ops[2]);
+        let less = |lane| u32::from(u64::from(<u32 as Source>::get(wanted, lane)) < bytes) << lane;
+        if lanes.few() || (0..32).fold(0, |some, lane| some | less(lane)) & lanes.mask() != 0 {
+            return None;
+        }
+        (together_apart(lanes, to, inst.ops[0], bytes)?, together_apart(lanes, from, inst.ops[1], bytes)?)
+    };
+    for lane in live(lanes) {
+        // SAFETY: 1, 2, for each move: `bytes` bytes at both offsets are as `EffectiveAddress::Host` says (the documentation of `Together`), so
+        // aligned to as many, which are 4, 8 or 16: the decoder takes these sizes.
+        unsafe {
+            let target = target.host.add(target.offsets[lane] as usize);
+            let source = source.host.add(source.offsets[lane] as usize);
+            match bytes {
+                16 => {
+                    let halves = [u64::load(source), u64::load(source.add(8))];
+                    u64::store(target, halves[0]);
+                    u64::store(target.add(8), halves[1]);
+                }
+                8 => u64::store(target, u64::load(source)),
+                _ => u32::store(target, u32::load(source)),
+            }
+        }
+    }
+    Some(())
 }

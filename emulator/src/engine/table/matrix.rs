@@ -149,10 +149,10 @@ fn halves_by_quads(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(),
 fn halves(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     let (large, single) = (shape(form).k == 16, single(form)?);
     let exec = match (large, single) {
-        (false, false) => float::product::<Float16, Short, 2>,
-        (false, true) => float::product::<Float16, Single, 2>,
-        (true, false) => float::product::<Float16, Short, 4>,
-        (true, true) => float::product::<Float16, Single, 4>,
+        (false, false) => float::product_of_sixteen::<Float16, Short, 1, 2>,
+        (false, true) => float::product_of_sixteen::<Float16, Single, 1, 2>,
+        (true, false) => float::product_of_sixteen::<Float16, Short, 2, 4>,
+        (true, true) => float::product_of_sixteen::<Float16, Single, 2, 4>,
     };
     let (factor, sum) = (if large { 2 } else { 1 }, if single { 4 } else { 2 });
     let matrix = operands(builder, [sum, 2 * factor, factor, sum], Class::Word)?;
@@ -162,8 +162,8 @@ fn halves(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal>
 /// `mma` of `.bf16`
 fn brains(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
     let (exec, b): (Exec, usize) = match shape(form).k {
-        8 => (float::product::<Bfloat16, Single, 2>, 1),
-        _ => (float::product::<Bfloat16, Single, 4>, 2),
+        8 => (float::product_of_sixteen::<Bfloat16, Single, 1, 2>, 1),
+        _ => (float::product_of_sixteen::<Bfloat16, Single, 2, 4>, 2),
     };
     let matrix = operands(builder, [4, 2 * b, b, 4], Class::Word)?;
     append(builder, exec, 0, matrix)

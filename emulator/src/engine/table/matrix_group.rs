@@ -43,11 +43,11 @@ pub(super) const ROWS: &[Row] = &[
     build("wgmma.commit_group.sync.aligned", |builder, _| event(builder, Event::Commit(Group::Products))),
     build("wgmma.wait_group.sync.aligned", |builder, _| wait_group(builder, Group::Products)),
     build(columns!("", 16, ".{f16|f32}.f16.f16"), |builder, form| match form.value(4) {
-        "f32" => append(builder, form, group::product::<Float16, Float16, Single, 4>, 4, Kind::Short),
-        _ => append(builder, form, group::product::<Float16, Float16, Short, 4>, 2, Kind::Short),
+        "f32" => append(builder, form, group::product_of_sixteen::<Float16, Single>, 4, Kind::Short),
+        _ => append(builder, form, group::product_of_sixteen::<Float16, Short>, 2, Kind::Short),
     }),
     build(columns!("", 16, ".f32.bf16.bf16"), |builder, form| {
-        append(builder, form, group::product::<Bfloat16, Bfloat16, Single, 4>, 4, Kind::Short)
+        append(builder, form, group::product_of_sixteen::<Bfloat16, Single>, 4, Kind::Short)
     }),
     build(columns!("", 8, ".f32.tf32.tf32"), |builder, form| {
         append(builder, form, group::product::<Tf32, Tf32, Single, 2>, 4, Kind::Float)

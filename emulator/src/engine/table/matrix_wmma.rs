@@ -177,9 +177,9 @@ fn product(form: &Form<'_>, shape: Shape, [(a, b), (d, _)]: [(&str, &str); 2], s
         | flag(form.has("satfinite"), integer::SATURATES)
         | flag(form.has("xor"), integer::EXCLUSIVE);
     let exec: Exec = match (a, d, shape.k) {
-        ("f16", "f16", _) => float::product::<Float16, Short, 4>,
-        ("f16", ..) => float::product::<Float16, Single, 4>,
-        ("bf16", ..) => float::product::<Bfloat16, Single, 4>,
+        ("f16", "f16", _) => float::product_of_sixteen::<Float16, Short, 2, 4>,
+        ("f16", ..) => float::product_of_sixteen::<Float16, Single, 2, 4>,
+        ("bf16", ..) => float::product_of_sixteen::<Bfloat16, Single, 2, 4>,
         ("tf32", ..) => float::product::<Tf32, Single, 1>,
         ("b1", ..) => integer::bits::<1>,
         ("s4" | "u4", ..) => integer::product::<4, 8>,

@@ -5,13 +5,14 @@
 //! the rows of B, come in any order that is the same for both, four by four: [`Left`] and [`Right`] are laid out as the
 //! registers of a warp are, so that a conversion is a loop over 32 lanes, and a row of the result one over 8 columns.
 //!
-//! Floats are not rounded according to IEEE 754: [`float`] has the rules. [`double`] is a chain of fused operations,
+//! Floats are not rounded according to IEEE 754: [`float`] has the rules, and [`sixteen`] is the same for whole matrices of 16 bits. [`double`] is a chain of fused operations,
 //! [`integer`] is exact. `EXACTNESS.md` explains how all of this was determined.
 
 pub mod double;
 pub mod float;
 mod format;
 pub mod integer;
+pub mod sixteen;
 
 /// Eight rows of A: element `plane`, lane `row * 4 + t` is multiplied with element `plane`, `t` of [`Right`].
 pub type Left<T, const P: usize> = [[T; 32]; P];

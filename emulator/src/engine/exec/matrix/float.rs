@@ -9,6 +9,7 @@ use crate::numeric::matrix::Tile;
 use crate::numeric::matrix::float::{
     Accumulator, CoarseShort, CoarseSingle, Factor, Short, Single, lefts, multiply, multiply_apart, rights,
 };
+use crate::numeric::matrix::sixteen::{self, Sixteen, Sum};
 
 /// The layout of an accumulator in registers.
 pub(crate) trait Packed: Accumulator {
@@ -158,6 +159,52 @@ pub(crate) unsafe fn product<F: Factor, A: Packed, const P: usize>(
             multiply::<A, P>(&lefts::<F, P>(rows, 0), right, sums, 1);
         })
     }
+}
+
+/// `mma` of numbers of 16 bits: `B` blocks of columns, which are `P` planes.
+///
+/// # Safety
+/// 1. The duties of [`Exec`](crate::engine::code::Exec).
+pub(crate) unsafe fn product_of_sixteen<F: Sixteen, A: Packed + Sum, const B: usize, const P: usize>(
+    lanes: &mut Lanes<'_>,
+    inst: &Inst,
+) -> Step {
+    let Some(matrix) = whole(lanes, inst) else { return Step::Fault };
+    // SAFETY: 1, of both: the decoder made the operands words, those of D destinations (duty 2 of `Exec`).
+    unsafe {
+        match quick_product::<F, A, B>(lanes, matrix) {
+            Some(()) => Step::Next,
+            None => product::<F, A, P>(lanes, inst),
+        }
+    }
+}
+
+/// The product, by vectors; `None`, and nothing done, if it must be computed otherwise.
+///
+/// # Safety
+/// 1. `matrix` has the operands of an `mma` of the entered code: words, those of D destinations.
+#[inline(always)]
+unsafe fn quick_product<F: Sixteen, A: Packed + Sum, const B: usize>(
+    lanes: &Lanes<'_>,
+    matrix: &Matrix<Slot>,
+) -> Option<()> {
+    let a = matrix.a.as_chunks::<2>().0.first_chunk::<B>()?;
+    let (b, c) = (matrix.b.first_chunk::<B>()?, matrix.c.get(..2 * A::REGISTERS)?);
+    // SAFETY: 1, for each call: the caller's duty 1; 2, of `words`: D is written at the end, when the references are no longer used.
+    unsafe {
+        let rows = a.each_ref().map(|[upper, lower]| [words(lanes, *upper), words(lanes, *lower)]);
+        let columns = b.each_ref().map(|slot| words(lanes, *slot));
+        // There are two or four.
+        let addends = [0, 1, 2, 3].map(|at| words(lanes, c[at % (2 * A::REGISTERS)]));
+        let mut sums = [[0; 32]; 4];
+        if !sixteen::product::<F, A, B>(&rows, &columns, &addends, &mut sums) {
+            return None;
+        }
+        for (slot, values) in matrix.d.iter().zip(&sums) {
+            put_words(lanes, *slot, values);
+        }
+    }
+    Some(())
 }
 
 /// `mma` of numbers of 8 bits.

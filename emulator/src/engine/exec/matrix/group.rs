@@ -7,6 +7,8 @@
 #![allow(unsafe_code)]
 // Relies on: operands as in `lanes`; the memory of a region is valid.
 
+use std::cell::OnceCell;
+
 use cuda_ptx::Space;
 
 use super::super::super::code::{Inst, Matrix, Slot, Step};
@@ -16,9 +18,10 @@ use super::super::memory::{Access, Region, effective_address, region};
 use super::super::operand::Source;
 use super::float::Packed;
 use super::sparse::Metadata;
-use super::{put_words, registers, tile, whole, words};
+use super::{exchanged, fragment, put_words, registers, tile, whole, words};
 use crate::memory::access::Word;
 use crate::numeric::matrix::float::{Factor, Lefts, element, lefts, multiply, plane, rights};
+use crate::numeric::matrix::sixteen::{self, Register, Sixteen, Sum};
 use crate::numeric::matrix::{Tile, integer, transposed};
 
 /// In [`Inst::aux`]: A is in shared memory, too.
@@ -127,10 +130,11 @@ impl Placed {
         let mut lines = [[0; 32]; R];
         let (base, line_step) = self.steps(first, false);
         for (block, words) in lines.iter_mut().enumerate() {
-            for (line, words) in words.chunks_exact_mut(4).enumerate() {
-                let [low, high] = self.chunk(base + line as u64 * line_step + self.piece(block, false))?;
-                words.copy_from_slice(&[low as u32, (low >> 32) as u32, high as u32, (high >> 32) as u32]);
+            let mut rows = [[0; 2]; 8];
+            for (line, row) in rows.iter_mut().enumerate() {
+                *row = self.chunk(base + line as u64 * line_step + self.piece(block, false))?;
             }
+            *words = fragment(&rows);
         }
         Ok(lines)
     }
@@ -141,13 +145,11 @@ impl Placed {
         let mut lines = [[0; 32]; R];
         let (base, k_step) = self.steps(first, true);
         for (block, words) in lines.iter_mut().enumerate() {
-            for k in 0..8 {
-                let halves = self.chunk(base + k as u64 * k_step + self.piece(block, true))?;
-                for line in 0..8 {
-                    let half = (halves[line / 4] >> (16 * (line % 4))) as u32 & 0xffff;
-                    words[line * 4 + k / 2] |= half << (16 * (k % 2));
-                }
+            let mut rows = [[0; 2]; 8];
+            for (k, row) in rows.iter_mut().enumerate() {
+                *row = self.chunk(base + k as u64 * k_step + self.piece(block, true))?;
             }
+            *words = fragment(&exchanged(&rows));
         }
         Ok(lines)
     }
@@ -255,28 +257,27 @@ unsafe fn left(lanes: &mut Lanes<'_>, inst: &Inst, matrix: &Matrix<Slot>) -> Opt
     Some(halves)
 }
 
-/// Runs `add` for each eight columns of B: both halves of A as `prepare` made them of their number and registers, the registers of B, and the
-/// rows of C that become those of D.
+/// Runs `add` for each eight columns of B: A as `prepare` made it of the registers of both halves, the registers of B, and those of C, from
+/// which come those of D.
 ///
 /// # Safety
-/// 1. `inst` is an instruction of this file of the entered code, with `per_half` registers of C and D for eight columns of a half.
+/// 1. `inst` is an instruction of this file of the entered code, with `per_half` registers of C and D, one or two, for eight columns of a half.
 #[inline(always)]
-unsafe fn tiles<L, const R: usize>(
+unsafe fn blocks<L, const R: usize>(
     lanes: &mut Lanes<'_>,
     inst: &Inst,
     per_half: usize,
-    unpack: impl Fn([&[u32; 32]; 2]) -> Tile<u32>,
-    pack: impl Fn(&Tile<u32>) -> [[u32; 32]; 2],
-    prepare: impl Fn(usize, &Lines) -> L,
-    mut add: impl FnMut(&[L; 2], &Lines<R>, &mut [Tile<u32>; 2]),
+    prepare: impl FnOnce(&[Lines; 2]) -> L,
+    mut add: impl FnMut(&L, &Lines<R>, &[&Register; 4]) -> [Register; 4],
 ) -> Step {
     let Some(matrix) = whole(lanes, inst) else { return Step::Fault };
+    let nothing = [0; 32];
     // SAFETY: 1, of all: the operands are those of the instruction (the caller's duty 1), as `append` in `table::matrix_group` made them:
-    // A as `left` says, B's descriptor wide, behind it a predicate and, of a sparse A, a word, C words, D words that are written; 2 of `words`: `unpack` copies
-    // before anything is written. The predicate lies in the entered frame, and nothing writes it while it is read.
+    // A as `left` says, B's descriptor wide, behind it a predicate and, of a sparse A, a word, C words, D words that are written; 2 of `words`: the references
+    // are no longer used when `add` has returned. The predicate lies in the entered frame, and nothing writes it while it is read.
     unsafe {
-        let Some([upper, lower]) = left(lanes, inst, matrix) else { return Step::Fault };
-        let left = [prepare(0, &upper), prepare(1, &lower)];
+        let Some(rows) = left(lanes, inst, matrix) else { return Step::Fault };
+        let left = prepare(&rows);
         let descriptor = uniform(lanes, matrix.b.first());
         let Some(from) = Placed::new(lanes, descriptor) else { return Step::Fault };
         let adds = matrix.b.get(1).is_none_or(|slot| *lanes.predicate(*slot) & 1 != 0);
@@ -286,21 +287,63 @@ unsafe fn tiles<L, const R: usize>(
             let Some(right) = placed(lanes, &from, 8 * block, inst.aux & TRANSPOSED_B != 0) else {
                 return Step::Fault;
             };
-            let mut sums = [[[0; 8]; 8]; 2];
+            let mut addends = [&nothing; 4];
             if adds {
-                for (sums, slots) in sums.iter_mut().zip(c.chunks_exact(per_half)) {
-                    *sums = unpack([words(lanes, slots[0]), words(lanes, slots[per_half - 1])]);
+                for (addend, slot) in addends.iter_mut().zip(c) {
+                    *addend = words(lanes, *slot);
                 }
             }
-            add(&left, &right, &mut sums);
-            for (sums, slots) in sums.iter().zip(d.chunks_exact(per_half)) {
-                for (slot, values) in slots.iter().zip(pack(sums)) {
-                    put_words(lanes, *slot, &values);
-                }
+            let sums = add(&left, &right, &addends);
+            for (slot, values) in d.iter().zip(&sums) {
+                put_words(lanes, *slot, values);
             }
         }
     }
     Step::Next
+}
+
+/// Sums by `add`, of tiles, from registers of C, `per_half` for eight rows, to those of D.
+#[inline(always)]
+fn by_tiles(
+    c: &[&Register; 4],
+    per_half: usize,
+    unpack: impl Fn([&Register; 2]) -> Tile<u32>,
+    pack: impl Fn(&Tile<u32>) -> [Register; 2],
+    add: impl FnOnce(&mut [Tile<u32>; 2]),
+) -> [Register; 4] {
+    let (second, last) = if per_half == 2 { (c[2], c[3]) } else { (c[1], c[1]) };
+    let mut sums = [unpack([c[0], if per_half == 2 { c[1] } else { c[0] }]), unpack([second, last])];
+    add(&mut sums);
+    let [first, second] = sums.each_ref().map(pack);
+    if per_half == 2 {
+        [first[0], first[1], second[0], second[1]]
+    } else {
+        [first[0], second[0], [0; 32], [0; 32]]
+    }
+}
+
+/// The same with a half of A as `prepare` made it of its number and registers, and `add` for both halves and the rows of C that become those
+/// of D.
+///
+/// # Safety
+/// 1. That of [`blocks`].
+#[inline(always)]
+unsafe fn tiles<L, const R: usize>(
+    lanes: &mut Lanes<'_>,
+    inst: &Inst,
+    per_half: usize,
+    unpack: impl Fn([&Register; 2]) -> Tile<u32>,
+    pack: impl Fn(&Tile<u32>) -> [Register; 2],
+    prepare: impl Fn(usize, &Lines) -> L,
+    mut add: impl FnMut(&[L; 2], &Lines<R>, &mut [Tile<u32>; 2]),
+) -> Step {
+    let both = |[upper, lower]: &[Lines; 2]| [prepare(0, upper), prepare(1, lower)];
+    // SAFETY: 1: the caller's.
+    unsafe {
+        blocks(lanes, inst, per_half, both, |left, right, c| {
+            by_tiles(c, per_half, &unpack, &pack, |sums| add(left, right, sums))
+        })
+    }
 }
 
 /// The signs of all numbers of a word, if they must be changed.
@@ -331,6 +374,41 @@ pub(crate) unsafe fn product<F: Factor, G: Factor, A: Packed, const P: usize>(
             for (left, sums) in left.iter().zip(sums) {
                 multiply::<A, P>(left, &right, sums, 1);
             }
+        })
+    }
+}
+
+/// Floats of 16 bits.
+///
+/// # Safety
+/// 1. The duties of [`Exec`](crate::engine::code::Exec).
+pub(crate) unsafe fn product_of_sixteen<F: Sixteen, A: Packed + Sum>(
+    lanes: &mut Lanes<'_>,
+    inst: &Inst,
+) -> Step {
+    let (negative_a, negative_b) = (signs::<F>(inst, NEGATIVE_A), signs::<F>(inst, NEGATIVE_B));
+    let prepare = |rows: &[Lines; 2]| {
+        let [upper, lower] = rows;
+        let quick = sixteen::left::<F, 2>(&[[&upper[0], &lower[0]], [&upper[1], &lower[1]]], negative_a);
+        // What other columns need is made for the first of them.
+        (quick, *rows, OnceCell::new())
+    };
+    // SAFETY: 1: the decoder made the instruction, with `A::REGISTERS` registers of C and D for a half (duty 2 of `Exec`).
+    unsafe {
+        blocks(lanes, inst, A::REGISTERS, prepare, |(quick, rows, slow), right: &Lines, c| {
+            let (columns, mut sums) = (right.each_ref(), [[0; 32]; 4]);
+            if let Some(left) = quick
+                && sixteen::multiply::<F, A, 2>(left, (&columns, negative_b), c, &mut sums)
+            {
+                return sums;
+            }
+            let lefts = || rows.each_ref().map(|lines| lefts::<F, 4>(&lines.each_ref(), negative_a));
+            let (left, right) = (slow.get_or_init(lefts), rights::<F, 4>(&columns, negative_b));
+            by_tiles(c, A::REGISTERS, A::unpack, A::pack, |sums| {
+                for (left, sums) in left.iter().zip(sums) {
+                    multiply::<A, 4>(left, &right, sums, 1);
+                }
+            })
         })
     }
 }
@@ -434,7 +512,7 @@ pub(crate) unsafe fn sparse_integers(lanes: &mut Lanes<'_>, inst: &Inst) -> Step
     }
 }
 
-fn pairs([even, odd]: [&[u32; 32]; 2]) -> Tile<u32> {
+fn pairs([even, odd]: [&Register; 2]) -> Tile<u32> {
     tile(even, odd)
 }
 

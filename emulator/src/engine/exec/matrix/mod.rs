@@ -97,3 +97,51 @@ pub(super) fn registers<T: Copy + Default>(rows: &[[T; 8]; 8]) -> [[T; 32]; 2] {
     }
     [even, odd]
 }
+
+/// A matrix of eight rows of eight numbers of 16 bits, four to a word, the first lowest.
+pub(super) type Square = [[u64; 2]; 8];
+
+/// The register that has it in the layout of `mma`: lane `row * 4 + t` has numbers `2 * t` and `2 * t + 1` of its row.
+#[inline(always)]
+pub(super) fn fragment(square: &Square) -> [u32; 32] {
+    let mut words = [0; 32];
+    for (pair, four) in words.as_chunks_mut::<2>().0.iter_mut().zip(square.as_flattened()) {
+        *pair = [*four as u32, (*four >> 32) as u32];
+    }
+    words
+}
+
+/// The matrix that a register has.
+#[inline(always)]
+pub(super) fn square(words: &[u32; 32]) -> Square {
+    let mut square = [[0; 2]; 8];
+    for (four, [low, high]) in square.as_flattened_mut().iter_mut().zip(words.as_chunks::<2>().0) {
+        *four = u64::from(*low) | u64::from(*high) << 32;
+    }
+    square
+}
+
+/// The same matrix with rows and columns exchanged.
+#[inline(always)]
+pub(super) fn exchanged(square: &Square) -> Square {
+    let mut columns = [[0; 2]; 8];
+    for [high, low] in [[0, 0], [0, 1], [1, 0], [1, 1]] {
+        // A quarter, whose rows and columns are exchanged in pairs, then in pairs of pairs.
+        let row = |row: usize| square[4 * high + row][low];
+        let [a, b] = pairs_exchanged(row(0), row(1));
+        let [c, d] = pairs_exchanged(row(2), row(3));
+        let lower = |x: u64, y: u64| x & 0xffff_ffff | y << 32;
+        let upper = |x: u64, y: u64| x >> 32 | y & !0xffff_ffff;
+        for (column, four) in [lower(a, c), lower(b, d), upper(a, c), upper(b, d)].into_iter().enumerate() {
+            columns[4 * low + column][high] = four;
+        }
+    }
+    columns
+}
+
+/// Two rows of two squares of two numbers, with rows and columns exchanged.
+#[inline(always)]
+fn pairs_exchanged(first: u64, second: u64) -> [u64; 2] {
+    const EVEN: u64 = 0xffff_0000_ffff;
+    [first & EVEN | (second & EVEN) << 16, first >> 16 & EVEN | second & !EVEN]
+}

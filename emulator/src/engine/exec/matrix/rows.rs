@@ -8,8 +8,8 @@ use super::super::super::fault::FaultKind;
 use super::super::super::windows;
 use super::super::lanes::{Lanes, bits};
 use super::super::memory::{Access, EffectiveAddress, address, effective_address, together_apart};
-use super::{incomplete, put_words, words};
-use crate::memory::access::{self, Word};
+use super::{exchanged, fragment, incomplete, put_words, square, words};
+use crate::memory::access::Word;
 
 /// Bytes of a row.
 pub(crate) const ROW: u64 = 16;
@@ -33,11 +33,7 @@ pub(crate) fn addressing(matrices: usize) -> u32 {
 
 /// The same matrix with rows and columns exchanged.
 fn transposed(matrix: &Fragment) -> Fragment {
-    let number = |row: usize, column: usize| matrix[row * 4 + column / 2] >> (column % 2 * 16) & 0xffff;
-    std::array::from_fn(|lane| {
-        let (column, row) = (lane / 4, lane % 4 * 2);
-        number(row, column) | number(row + 1, column) << 16
-    })
+    fragment(&exchanged(&square(matrix)))
 }
 
 /// The addresses of the rows; on failure the reason is recorded.
@@ -102,18 +98,14 @@ unsafe fn load(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     // SAFETY: 1: the decoder made the instruction, of the entered code, for this function (duty 2 of `Exec`).
     let Some(rows) = (unsafe { all_places(lanes, inst) }) else { return Step::Fault };
     for (matrix, slot) in inst.ops.iter().take(Access(inst.aux).elements()).enumerate() {
-        let mut values = [0; 32];
-        for (row, words) in rows[matrix * 8..].iter().zip(values.chunks_exact_mut(4)) {
-            let mut bytes = [0; ROW as usize];
-            // SAFETY: 1, 2: `places` found all of the row, as long as `bytes`, to be as `EffectiveAddress::Host` says.
-            unsafe { access::load(*row, &mut bytes) };
-            for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(4)) {
-                *word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-            }
+        let mut values = [[0; 2]; 8];
+        for (row, fours) in rows[matrix * 8..].iter().zip(&mut values) {
+            // SAFETY: 1, 2, for both halves: `places` found all of the row to be as `EffectiveAddress::Host` says, aligned to 16.
+            *fours = unsafe { [u64::load(*row), u64::load(row.add(8))] };
         }
-        let values = if inst.aux & TRANSPOSED != 0 { transposed(&values) } else { values };
+        let values = if inst.aux & TRANSPOSED != 0 { exchanged(&values) } else { values };
         // SAFETY: 1: the operands before the address are words that the instruction writes (duty 2 of `Exec`).
-        unsafe { put_words(lanes, *slot, &values) };
+        unsafe { put_words(lanes, *slot, &fragment(&values)) };
     }
     Step::Next
 }

@@ -6,6 +6,7 @@ use cuda_driver_sys::{CUmodule, CUresult};
 use cuda_ptx::image::{Image as Checked, ImageError};
 use cuda_ptx::{KernelOutline, ParameterOutline, Space};
 use std::ffi::{CString, c_void};
+use std::fmt::Debug;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::binary::Binary;
@@ -37,13 +38,37 @@ pub(super) struct Signatures {
 
 #[derive(Debug, Default)]
 struct Listed {
-    kernels: Vec<(String, Signature)>,
-    /// Their places, in the order of their names.
-    order: Vec<usize>,
+    /// `None` if the image does not list its kernels.
+    kernels: Option<Box<dyn KernelList>>,
+    /// Their places, in the order of their names; sorted when one is asked for.
+    order: OnceLock<Vec<usize>>,
     /// Variables of global and constant memory, and whether they are constants.
     variables: Vec<(String, bool)>,
-    /// Whether the image lists all its kernels.
-    complete: bool,
+}
+
+/// The kernels of an image.
+pub(super) trait KernelList: Debug + Send + Sync {
+    /// How many there are.
+    fn count(&self) -> usize;
+
+    /// The name of the one at `place`, which is less than their number.
+    fn name(&self, place: usize) -> &str;
+
+    fn signature(&self, place: usize) -> Signature;
+}
+
+impl KernelList for Vec<(String, Signature)> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn name(&self, place: usize) -> &str {
+        &self[place].0
+    }
+
+    fn signature(&self, place: usize) -> Signature {
+        self[place].1.clone()
+    }
 }
 
 impl Signatures {
@@ -55,15 +80,17 @@ impl Signatures {
         })
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&Signature> {
-        let Listed { kernels, order, .. } = self.listed();
-        let named = |place: &usize| kernels.get(*place).map(|(kernel, _)| kernel.as_str());
-        let found = order.binary_search_by(|place| named(place).cmp(&Some(name))).ok()?;
-        order.get(found).and_then(|place| kernels.get(*place)).map(|(_, signature)| signature)
+    pub(super) fn get(&self, name: &str) -> Option<Signature> {
+        let listed = self.listed();
+        let kernels = listed.kernels.as_deref()?;
+        let order =
+            listed.order.get_or_init(|| cuda_ptx::in_order_of_names(&listed.names().collect::<Vec<_>>()));
+        let found = order.binary_search_by(|place| kernels.name(*place).cmp(name)).ok()?;
+        order.get(found).map(|place| kernels.signature(*place))
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.listed().kernels.iter().map(|(name, _)| name.as_str())
+        self.listed().names()
     }
 
     pub(super) fn variables(&self) -> impl Iterator<Item = (&str, bool)> {
@@ -71,7 +98,7 @@ impl Signatures {
     }
 
     pub(super) fn complete(&self) -> bool {
-        self.listed().complete
+        self.listed().kernels.is_some()
     }
 }
 
@@ -79,16 +106,13 @@ impl Listed {
     fn of_ptx(text: &str) -> Self {
         let Some(outline) = cuda_ptx::outline(text) else { return Self::default() };
         let of_space = |(name, space): &(&str, Space)| (name.to_string(), *space == Space::Const);
+        let kernels: Vec<_> = outline.kernels.iter().map(ptx_signature).collect();
         let variables = outline.variables.iter().map(of_space).collect();
-        Self::new(Some(outline.kernels.iter().map(ptx_signature).collect()), variables)
+        Self { kernels: Some(Box::new(kernels)), order: OnceLock::new(), variables }
     }
 
-    fn new(kernels: Option<Vec<(String, Signature)>>, variables: Vec<(String, bool)>) -> Self {
-        let complete = kernels.is_some();
-        let kernels = kernels.unwrap_or_default();
-        let names: Vec<&str> = kernels.iter().map(|(name, _)| name.as_str()).collect();
-        let order = cuda_ptx::in_order_of_names(&names);
-        Self { kernels, order, variables, complete }
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.kernels.iter().flat_map(|kernels| (0..kernels.count()).map(|place| kernels.name(place)))
     }
 }
 
@@ -251,11 +275,11 @@ impl<'a> Image<'a> {
     pub(super) fn into_signatures(self) -> Signatures {
         match self.content {
             Content::Ptx(_) => Signatures { listed: OnceLock::new(), text: Mutex::new(self.text) },
-            // Listed now, because the bytes belong to the caller, who may free them afterwards.
-            Content::Binary(binary) => Signatures {
-                listed: Listed::new(binary.kernels(), Vec::new()).into(),
-                text: Mutex::default(),
-            },
+            // Copied now, because the bytes belong to the caller, who may free them afterwards.
+            Content::Binary(binary) => {
+                let listed = Listed { kernels: binary.kernels(), ..Listed::default() };
+                Signatures { listed: listed.into(), text: Mutex::default() }
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use cuda_driver_sys::CUresult;
 use cuda_ptx::image::{Image, Kernel};
+use std::sync::OnceLock;
 
 use super::image::{KernelList, Signature, dim3, threads};
 #[cfg(feature = "link")]
@@ -48,15 +49,16 @@ impl Binary for Image<'_> {
 }
 
 /// What is asked of kernels later, in a few lists for all of them: an image may have thousands, of which a program launches some.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Kernels {
     /// One after the other.
     names: String,
     parameters: Vec<u32>,
     kernels: Vec<Entry>,
+    /// Their places, in the order of their names; sorted when one is asked for.
+    order: OnceLock<Vec<usize>>,
 }
 
-#[derive(Debug)]
 struct Entry {
     /// Where name and parameters end; they begin where those of the kernel before end.
     name: usize,
@@ -96,6 +98,15 @@ impl KernelList for Kernels {
         &self.names[self.before(place).map_or(0, |entry| entry.name)..self.kernels[place].name]
     }
 
+    fn get(&self, name: &str) -> Option<Signature> {
+        let names = || (0..self.count()).map(|place| self.name(place)).collect::<Vec<_>>();
+        let order = self.order.get_or_init(|| cuda_ptx::in_order_of_names(&names()));
+        let found = order.binary_search_by(|place| self.name(*place).cmp(name)).ok()?;
+        Some(self.signature(order[found]))
+    }
+}
+
+impl Kernels {
     fn signature(&self, place: usize) -> Signature {
         let entry = &self.kernels[place];
         let first = self.before(place).map_or(0, |entry| entry.parameters);
@@ -126,7 +137,7 @@ mod tests {
             for (place, kernel) in all.iter().enumerate() {
                 assert_eq!(copied.name(place), kernel.name);
                 let Signature { parameters, required_block, max_threads, blocks_are_clusters } =
-                    copied.signature(place);
+                    copied.get(kernel.name).ok_or(kernel.name)?;
                 let sizes = parameters.map(|list| list.iter().map(|p| p.size as u32).collect::<Vec<_>>());
                 let listed = kernel.parameters.as_ref();
                 assert_eq!(sizes, listed.map(|list| list.iter().map(|p| p.size).collect()));

@@ -36,38 +36,52 @@ pub(super) struct Signatures {
     text: Mutex<Option<CString>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Listed {
     /// `None` if the image does not list its kernels.
     kernels: Option<Box<dyn KernelList>>,
-    /// Their places, in the order of their names; sorted when one is asked for.
-    order: OnceLock<Vec<usize>>,
     /// Variables of global and constant memory, and whether they are constants.
     variables: Vec<(String, bool)>,
 }
 
+// Without the lists: a program has no code to print them all.
+impl Debug for Listed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Listed")
+    }
+}
+
 /// The kernels of an image.
-pub(super) trait KernelList: Debug + Send + Sync {
+pub(super) trait KernelList: Send + Sync {
     /// How many there are.
     fn count(&self) -> usize;
 
     /// The name of the one at `place`, which is less than their number.
     fn name(&self, place: usize) -> &str;
 
-    fn signature(&self, place: usize) -> Signature;
+    /// What the image says of the one with this name.
+    fn get(&self, name: &str) -> Option<Signature>;
 }
 
-impl KernelList for Vec<(String, Signature)> {
+/// The kernels of a text.
+struct OfPtx {
+    kernels: Vec<(String, Signature)>,
+    /// Their places, in the order of their names.
+    order: Vec<usize>,
+}
+
+impl KernelList for OfPtx {
     fn count(&self) -> usize {
-        self.len()
+        self.kernels.len()
     }
 
     fn name(&self, place: usize) -> &str {
-        &self[place].0
+        &self.kernels[place].0
     }
 
-    fn signature(&self, place: usize) -> Signature {
-        self[place].1.clone()
+    fn get(&self, name: &str) -> Option<Signature> {
+        let found = self.order.binary_search_by(|place| self.name(*place).cmp(name)).ok()?;
+        Some(self.kernels[self.order[found]].1.clone())
     }
 }
 
@@ -81,12 +95,7 @@ impl Signatures {
     }
 
     pub(super) fn get(&self, name: &str) -> Option<Signature> {
-        let listed = self.listed();
-        let kernels = listed.kernels.as_deref()?;
-        let order =
-            listed.order.get_or_init(|| cuda_ptx::in_order_of_names(&listed.names().collect::<Vec<_>>()));
-        let found = order.binary_search_by(|place| kernels.name(*place).cmp(name)).ok()?;
-        order.get(found).map(|place| kernels.signature(*place))
+        self.listed().kernels.as_ref()?.get(name)
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
@@ -106,13 +115,16 @@ impl Listed {
     fn of_ptx(text: &str) -> Self {
         let Some(outline) = cuda_ptx::outline(text) else { return Self::default() };
         let of_space = |(name, space): &(&str, Space)| (name.to_string(), *space == Space::Const);
-        let kernels: Vec<_> = outline.kernels.iter().map(ptx_signature).collect();
+        let kernels: Vec<(String, Signature)> = outline.kernels.iter().map(ptx_signature).collect();
         let variables = outline.variables.iter().map(of_space).collect();
-        Self { kernels: Some(Box::new(kernels)), order: OnceLock::new(), variables }
+        let names: Vec<&str> = kernels.iter().map(|(name, _)| name.as_str()).collect();
+        let order = cuda_ptx::in_order_of_names(&names);
+        Self { kernels: Some(Box::new(OfPtx { kernels, order })), variables }
     }
 
     fn names(&self) -> impl Iterator<Item = &str> {
-        self.kernels.iter().flat_map(|kernels| (0..kernels.count()).map(|place| kernels.name(place)))
+        let count = self.kernels.as_ref().map_or(0, |kernels| kernels.count());
+        (0..count).map(|place| self.kernels.as_ref().map_or("", |kernels| kernels.name(place)))
     }
 }
 

@@ -406,9 +406,8 @@ impl CudaModule {
         inner.kernels.find(name, || {
             // SAFETY: 1: the module is of this context, and loaded as long as its handles are (`ModuleInner`); the kernel is given to
             // those alone.
-            let kernel = unsafe {
-                Kernel::look_up(&inner.context, inner.raw, name, inner.signatures.get(name).as_ref())
-            };
+            let kernel =
+                unsafe { Kernel::look_up(&inner.context, inner.raw, name, inner.signatures.get(name)) };
             kernel
                 .map(|kernel| self.owns(kernel))
                 .map_err(|e| if e.is_not_found() { self.not_found(name) } else { e })

@@ -323,7 +323,6 @@ impl Allocation {
     /// Frees memory of a pool that only the stream which it was allocated on has used, as most is: as [`release`](Self::release), without
     /// the code of the other cases, which would have to be fetched from memory for every free. Returns `false`, having done nothing, in all
     /// other cases. Only for [`Drop`].
-    #[inline]
     fn is_freed_at_once(&mut self) -> bool {
         let (Origin::Pool(None), Home::Stream(stream)) = (&self.origin, &self.home) else { return false };
         if *self.taken.get_mut() || *self.escaped.get_mut() || !self.accesses.is_only_of(stream) {

@@ -162,7 +162,7 @@ impl LibraryKernel {
             )?;
             // SAFETY: 1: the driver has just named the function, of this context; `function_with` gives it to handles of the library's
             // module, which keep the library.
-            unsafe { Kernel::describe(context, raw, &self.name, signature.as_ref()) }
+            unsafe { Kernel::describe(context, raw, &self.name, signature) }
         })
     }
 

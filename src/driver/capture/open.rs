@@ -190,7 +190,7 @@ impl<'c> Relaxed<'c> {
     }
 
     /// `None` where the driver does not agree.
-    #[cold]
+    #[inline]
     fn begin(context: &'c CudaContext) -> Option<Self> {
         let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
         // SAFETY: `mode` is a local, which is read and written during the call alone; it is one of the three modes.
@@ -200,7 +200,7 @@ impl<'c> Relaxed<'c> {
 }
 
 impl Drop for Relaxed<'_> {
-    #[cold]
+    #[inline]
     fn drop(&mut self) {
         // SAFETY: `own` is this value's, which outlives the call; it is what the driver handed out as this thread's mode in `begin`. There
         // is nothing to do about a refusal.

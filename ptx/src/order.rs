@@ -61,6 +61,42 @@ pub fn in_order_of_names(names: &[&str]) -> Vec<usize> {
     sorted(names.len(), &|a, b| names[a] < names[b])
 }
 
+/// Whether no two of these names are the same, of which there are at most `most`; may return `false` although all are different. Faster
+/// than sorting them by far.
+pub(crate) fn are_different<'a>(most: usize, names: impl Iterator<Item = &'a [u8]>) -> bool {
+    let places = most.saturating_add(most / 2).next_power_of_two();
+    let mut hashes = vec![0u32; places];
+    // Against names that were chosen to have neighbouring hashes.
+    let mut steps = 8 * places;
+    for name in names {
+        // 0 marks a free place.
+        let hash = hash(name) | 1;
+        let mut at = (hash >> 1) as usize & (places - 1);
+        while hashes[at] != 0 {
+            if hashes[at] == hash || steps == 0 {
+                return false;
+            }
+            steps -= 1;
+            at = (at + 1) & (places - 1);
+        }
+        hashes[at] = hash;
+    }
+    true
+}
+
+/// Eight bytes at a time: both halves of a product that depends on all of them.
+fn hash(name: &[u8]) -> u32 {
+    const FACTOR: u128 = 0x9e37_79b9_7f4a_7c15;
+    let (words, tail) = name.as_chunks::<8>();
+    let add = |hash: u64, word: u64| {
+        let product = u128::from(hash ^ word) * FACTOR;
+        (product >> 64) as u64 ^ product as u64
+    };
+    let hash = words.iter().fold(name.len() as u64, |hash, word| add(hash, u64::from_le_bytes(*word)));
+    let tail = tail.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+    (add(hash.rotate_left(32), tail) >> 32) as u32
+}
+
 /// Numbers by name.
 pub(crate) struct Named<'a> {
     /// In the order of the names.
@@ -88,7 +124,7 @@ impl<'a> Named<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Named, in_order, sorted};
+    use super::{Named, are_different, hash, in_order, sorted};
 
     #[test]
     fn equal_keys_keep_their_order() {
@@ -117,5 +153,26 @@ mod tests {
         assert_eq!(named.repeated(), Some(2));
         assert_eq!(Named::new(vec![("a", 0), ("b", 1)]).repeated(), None);
         assert_eq!(Named::new(Vec::new()).get(""), None);
+    }
+    #[test]
+    fn a_name_that_repeats_another_is_found() {
+        let all: Vec<String> = (0..5000).map(|number| format!(".text.kernel_{number}")).collect();
+        let names = || all.iter().map(String::as_bytes);
+        assert!(are_different(all.len(), names()));
+        for repeated in [".text.kernel_0", ".text.kernel_4999", ".text.kernel_77"] {
+            assert!(!are_different(all.len() + 1, names().chain([repeated.as_bytes()])), "{repeated}");
+        }
+        assert!(are_different(0, [].into_iter()) && are_different(1, [&b""[..]].into_iter()));
+        assert!(!are_different(2, [&b""[..], b""].into_iter()));
+        assert!(are_different(3, [&b"a"[..], b"a\0", b"\0a"].into_iter()), "the length counts, too");
+    }
+
+    /// Then it takes as long as it would to sort them, and no longer.
+    #[test]
+    fn names_with_neighbouring_hashes_end_the_search() {
+        let count = 1 << 12;
+        let near = |number: &u32| (hash(&number.to_le_bytes()) >> 1) as usize % (2 * count) < 64;
+        let names: Vec<[u8; 4]> = (0..u32::MAX).filter(near).map(u32::to_le_bytes).take(count).collect();
+        assert!(!are_different(count, names.iter().map(|name| &name[..])));
     }
 }

@@ -5,7 +5,7 @@ mod common;
 
 use ImageErrorKind::{Corrupt, Truncated, Unrecognized};
 use common::{data, fixtures};
-use cuda_ptx::image::{Fatbin, Image, ImageErrorKind};
+use cuda_ptx::image::{Cubin, Fatbin, Image, ImageErrorKind, Kernel};
 
 fn u32_at(bytes: &[u8], at: usize) -> usize {
     u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize
@@ -316,6 +316,37 @@ fn attribute_records() {
     let info = m.contents(".nv.info");
     assert_eq!(m.bytes[info..][..4], [4, 0x2f, 8, 0]);
     refuse(info + 2, &[4], info + 2, "attribute 0x2f has 4 bytes instead of 8");
+}
+
+/// No compiler writes such files, and no rule forbids them.
+#[test]
+fn kernels_that_share_a_section() {
+    let m = Map::new("attributes.sm_90.cubin");
+    let kernels = |bytes: &[u8]| -> Vec<String> {
+        let of_one = |k: &Kernel<'_>| {
+            format!("{} {:?} {:?} {}", k.name, k.required_threads, k.cluster, k.parameters.is_some())
+        };
+        Cubin::read(bytes).unwrap().kernels().iter().map(of_one).collect()
+    };
+    let with = |name: &str| kernels(&m.bytes).iter().position(|kernel| kernel.starts_with(name)).unwrap();
+    let (shaped, clusters) = (with("shaped"), with("clusters"));
+    // The records of one are about the other, too.
+    let mut bytes = m.bytes.clone();
+    let (from, to) = (m.header(".nv.info.clusters") + 44, m.header(".nv.info.shaped") + 44);
+    bytes.copy_within(from..from + 4, to);
+    let both = kernels(&bytes);
+    assert_eq!(both[shaped], "shaped None None false");
+    assert!(both[clusters].starts_with("clusters Some([32, 2, 1]) Some("), "{}", both[clusters]);
+    // Both begin in one section, whose records are those of the first.
+    let symbols = m.contents(".symtab");
+    let count = u64_at(&m.bytes, m.header(".symtab") + 32) / 24;
+    let of_kernels = |at: &usize| m.bytes[at + 4] & 0xf == 2 && m.bytes[at + 5] & 0x10 != 0;
+    let of_kernels: Vec<usize> = (0..count).map(|index| symbols + 24 * index).filter(of_kernels).collect();
+    let (first, second) = (of_kernels[shaped.min(clusters)], of_kernels[shaped.max(clusters)]);
+    let mut bytes = m.bytes.clone();
+    bytes.copy_within(first + 6..first + 24, second + 6);
+    let twice = kernels(&bytes);
+    assert!(twice[shaped.min(clusters)].ends_with("true") && twice[shaped.max(clusters)].ends_with("false"));
 }
 
 #[test]

@@ -42,6 +42,27 @@ fn every_fixture_is_good() {
     }
 }
 
+/// One after the other, with lists that are used again, as all at once.
+#[test]
+fn kernels_one_by_one() {
+    let mut some = 0;
+    for name in [fixtures(".ptx"), fixtures(".cubin"), fixtures(".fatbin")].concat() {
+        let bytes = data(&name);
+        let image = Image::read(&bytes).unwrap();
+        let mut found = Vec::new();
+        let answer = image.for_each_kernel(&mut |kernel| found.push(format!("{kernel:?}")));
+        let all = image.kernels();
+        assert_eq!(answer.is_ok(), all.is_ok(), "{name}");
+        let without = |mut kernel: Kernel<'_>| {
+            (kernel.registers, kernel.shared_memory, kernel.local_memory) = (None, None, None);
+            format!("{kernel:?}")
+        };
+        assert_eq!(found, all.unwrap_or_default().into_iter().map(without).collect::<Vec<_>>(), "{name}");
+        some += found.len();
+    }
+    assert!(some > 50);
+}
+
 /// One encoding of the architecture until CUDA 12, another since CUDA 13.
 #[test]
 fn architectures_of_cubins() {

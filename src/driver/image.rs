@@ -6,6 +6,7 @@ use cuda_driver_sys::{CUmodule, CUresult};
 use cuda_ptx::image::{Image as Checked, ImageError};
 use cuda_ptx::{KernelOutline, ParameterOutline, Space};
 use std::ffi::{CString, c_void};
+use std::fmt::Debug;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::binary::Binary;
@@ -35,15 +36,53 @@ pub(super) struct Signatures {
     text: Mutex<Option<CString>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Listed {
+    /// `None` if the image does not list its kernels.
+    kernels: Option<Box<dyn KernelList>>,
+    /// Variables of global and constant memory, and whether they are constants.
+    variables: Vec<(String, bool)>,
+}
+
+// Without the lists: a program has no code to print them all.
+impl Debug for Listed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Listed")
+    }
+}
+
+/// The kernels of an image.
+pub(super) trait KernelList: Send + Sync {
+    /// How many there are.
+    fn count(&self) -> usize;
+
+    /// The name of the one at `place`, which is less than their number.
+    fn name(&self, place: usize) -> &str;
+
+    /// What the image says of the one with this name.
+    fn get(&self, name: &str) -> Option<Signature>;
+}
+
+/// The kernels of a text.
+struct OfPtx {
     kernels: Vec<(String, Signature)>,
     /// Their places, in the order of their names.
     order: Vec<usize>,
-    /// Variables of global and constant memory, and whether they are constants.
-    variables: Vec<(String, bool)>,
-    /// Whether the image lists all its kernels.
-    complete: bool,
+}
+
+impl KernelList for OfPtx {
+    fn count(&self) -> usize {
+        self.kernels.len()
+    }
+
+    fn name(&self, place: usize) -> &str {
+        &self.kernels[place].0
+    }
+
+    fn get(&self, name: &str) -> Option<Signature> {
+        let found = self.order.binary_search_by(|place| self.name(*place).cmp(name)).ok()?;
+        Some(self.kernels[self.order[found]].1.clone())
+    }
 }
 
 impl Signatures {
@@ -55,15 +94,12 @@ impl Signatures {
         })
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&Signature> {
-        let Listed { kernels, order, .. } = self.listed();
-        let named = |place: &usize| kernels.get(*place).map(|(kernel, _)| kernel.as_str());
-        let found = order.binary_search_by(|place| named(place).cmp(&Some(name))).ok()?;
-        order.get(found).and_then(|place| kernels.get(*place)).map(|(_, signature)| signature)
+    pub(super) fn get(&self, name: &str) -> Option<Signature> {
+        self.listed().kernels.as_ref()?.get(name)
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.listed().kernels.iter().map(|(name, _)| name.as_str())
+        self.listed().names()
     }
 
     pub(super) fn variables(&self) -> impl Iterator<Item = (&str, bool)> {
@@ -71,7 +107,7 @@ impl Signatures {
     }
 
     pub(super) fn complete(&self) -> bool {
-        self.listed().complete
+        self.listed().kernels.is_some()
     }
 }
 
@@ -79,16 +115,16 @@ impl Listed {
     fn of_ptx(text: &str) -> Self {
         let Some(outline) = cuda_ptx::outline(text) else { return Self::default() };
         let of_space = |(name, space): &(&str, Space)| (name.to_string(), *space == Space::Const);
+        let kernels: Vec<(String, Signature)> = outline.kernels.iter().map(ptx_signature).collect();
         let variables = outline.variables.iter().map(of_space).collect();
-        Self::new(Some(outline.kernels.iter().map(ptx_signature).collect()), variables)
-    }
-
-    fn new(kernels: Option<Vec<(String, Signature)>>, variables: Vec<(String, bool)>) -> Self {
-        let complete = kernels.is_some();
-        let kernels = kernels.unwrap_or_default();
         let names: Vec<&str> = kernels.iter().map(|(name, _)| name.as_str()).collect();
         let order = cuda_ptx::in_order_of_names(&names);
-        Self { kernels, order, variables, complete }
+        Self { kernels: Some(Box::new(OfPtx { kernels, order })), variables }
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let count = self.kernels.as_ref().map_or(0, |kernels| kernels.count());
+        (0..count).map(|place| self.kernels.as_ref().map_or("", |kernels| kernels.name(place)))
     }
 }
 
@@ -251,11 +287,11 @@ impl<'a> Image<'a> {
     pub(super) fn into_signatures(self) -> Signatures {
         match self.content {
             Content::Ptx(_) => Signatures { listed: OnceLock::new(), text: Mutex::new(self.text) },
-            // Listed now, because the bytes belong to the caller, who may free them afterwards.
-            Content::Binary(binary) => Signatures {
-                listed: Listed::new(binary.kernels(), Vec::new()).into(),
-                text: Mutex::default(),
-            },
+            // Copied now, because the bytes belong to the caller, who may free them afterwards.
+            Content::Binary(binary) => {
+                let listed = Listed { kernels: binary.kernels(), ..Listed::default() };
+                Signatures { listed: listed.into(), text: Mutex::default() }
+            }
         }
     }
 }

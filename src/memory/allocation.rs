@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Device memory and its accesses. A buffer holds one, and so does a graph whose captured work uses the buffer.
 pub(crate) struct Allocation {
     address: u64,
-    context: CudaContext,
+    home: Home,
     accesses: StreamAccesses,
     /// Whether work of this crate may use it that is not recorded here: see [`Allocation::address_taken`].
     taken: AtomicBool,
@@ -26,14 +26,32 @@ pub(crate) struct Allocation {
     origin: Origin,
 }
 
+/// Where memory belongs.
+#[derive(Clone)]
+enum Home {
+    Context(CudaContext),
+    /// Memory of a pool: the stream that it was allocated on, and the context of that.
+    Stream(CudaStream),
+}
+
+impl Home {
+    #[inline(always)]
+    fn context(&self) -> &CudaContext {
+        match self {
+            Self::Context(context) => context,
+            Self::Stream(stream) => stream.context(),
+        }
+    }
+}
+
 /// Where memory comes from, and so how it goes.
 pub(crate) enum Origin {
     /// No memory: an empty buffer.
     Empty,
     /// `cuMemAlloc`: `cuMemFree` waits for the device.
     Plain,
-    /// `cuMemAllocAsync` on this stream: `cuMemFreeAsync` after the last use.
-    Pool(CudaStream, Option<Arc<dyn Pool>>),
+    /// `cuMemAllocAsync` on the stream that it belongs to: `cuMemFreeAsync` after the last use.
+    Pool(Option<Arc<dyn Pool>>),
     /// Other code's; this keeps it there, and is dropped once nothing uses the memory.
     Foreign(Box<dyn Any + Send + Sync>),
     /// Other code's, which frees it.
@@ -52,12 +70,25 @@ impl Allocation {
     /// Owns the memory at `address` as `origin` says.
     ///
     /// # Safety
-    /// 1. `origin` says how the memory at `address`, which is of `context`, goes: nothing else frees memory that is `Plain`, of a `Pool`, or
-    ///    kept by what is `Foreign`; a `Variable` is one of that module; and what is `Borrowed` outlives the result and all work that is
-    ///    noted there.
+    /// 1. `origin` says how the memory at `address`, which is of `context`, goes: nothing else frees memory that is `Plain`, or kept by what
+    ///    is `Foreign`; a `Variable` is one of that module; what is `Borrowed` outlives the result and all work that is noted there; and it is
+    ///    no `Pool`.
     pub(crate) unsafe fn new(address: u64, context: &CudaContext, origin: Origin) -> Arc<Self> {
         // SAFETY: 1: the caller's duty 1.
         unsafe { Self::accessed(address, context, origin, StreamAccesses::new(context.owner())) }
+    }
+
+    /// Owns memory of a pool that was allocated on `stream`, or is freed there.
+    ///
+    /// # Safety
+    /// 1. The memory at `address` is of the context of `stream`, and goes by `cuMemFreeAsync`; nothing else frees it.
+    pub(super) unsafe fn of_pool(
+        address: u64,
+        stream: &CudaStream,
+        pool: Option<Arc<dyn Pool>>,
+    ) -> Arc<Self> {
+        let accesses = StreamAccesses::new(stream.context().owner());
+        Self::with(address, Home::Stream(stream.clone()), accesses, Origin::Pool(pool))
     }
 
     /// No memory, of an empty buffer.
@@ -90,20 +121,22 @@ impl Allocation {
             // the call.
             |driver, address| unsafe { driver.cuMemAllocAsync(address, bytes, stream.raw()) },
             // SAFETY: 1: it was just allocated so, on this stream; its address is in this function alone; 2: `_work`.
-            |address| unsafe { Self::made_on(address, stream, Origin::Pool(stream.clone(), None)) },
+            |address| unsafe { Self::made_on(address, stream, None) },
         )
     }
 
-    /// The same for memory that announced work of `stream` makes.
+    /// The same for memory that announced work of `stream` allocates.
     ///
     /// # Safety
-    /// 1. As duty 1 of [`Allocation::new`], for the context of `stream`.
+    /// 1. As duty 1 of [`Allocation::of_pool`].
     /// 2. The caller has announced the submission that makes it, before the driver's call, and finishes it after this one.
-    pub(super) unsafe fn made_on(address: u64, stream: &CudaStream, origin: Origin) -> Arc<Self> {
-        let context = stream.context();
-        let accesses = StreamAccesses::made_by(ThreadStream::here(stream), context.owner());
-        // SAFETY: 1: the caller's duty 1.
-        unsafe { Self::accessed(address, context, origin, accesses) }
+    pub(super) unsafe fn made_on(
+        address: u64,
+        stream: &CudaStream,
+        pool: Option<Arc<dyn Pool>>,
+    ) -> Arc<Self> {
+        let accesses = StreamAccesses::made_by(ThreadStream::here(stream), stream.context().owner());
+        Self::with(address, Home::Stream(stream.clone()), accesses, Origin::Pool(pool))
     }
 
     /// The same for memory that was accessed before.
@@ -116,8 +149,12 @@ impl Allocation {
         origin: Origin,
         accesses: StreamAccesses,
     ) -> Arc<Self> {
+        Self::with(address, Home::Context(context.clone()), accesses, origin)
+    }
+
+    fn with(address: u64, home: Home, accesses: StreamAccesses, origin: Origin) -> Arc<Self> {
         let (taken, escaped) = (AtomicBool::new(false), AtomicBool::new(false));
-        Arc::new(Self { address, context: context.clone(), accesses, taken, escaped, origin })
+        Arc::new(Self { address, home, accesses, taken, escaped, origin })
     }
 
     /// Its accesses so far.
@@ -140,7 +177,7 @@ impl Allocation {
     /// The context that the memory belongs to.
     #[inline(always)]
     pub(crate) fn context(&self) -> &CudaContext {
-        &self.context
+        self.home.context()
     }
 
     /// Notes that `work` accesses the memory.
@@ -173,12 +210,12 @@ impl Allocation {
     /// If it must not be freed now, or it is unknown when the work is done, it stays: dropping this value tries again.
     pub(crate) fn release(&mut self) -> Result<(), Error> {
         if self.is_owned() {
-            self.context.may_give_back("cuMemFree").inspect_err(|_| self.leave())?;
+            self.context().may_give_back("cuMemFree").inspect_err(|_| self.leave())?;
         }
         let last = self.last_use()?;
         // After the waits for single streams, which may take long: a capture waits only a limited time for this wait.
         let _alone = match &self.origin {
-            Origin::Plain => Some(ContextWait::begin(&self.context, "cuMemFree")?),
+            Origin::Plain => Some(ContextWait::begin(self.context(), "cuMemFree")?),
             _ => None,
         };
         match std::mem::replace(&mut self.origin, Origin::Empty) {
@@ -188,9 +225,8 @@ impl Allocation {
                 // call waits for all work of the device, and `last_use` has waited for that of others.
                 unsafe { driver.cuMemFree(address) }
             }),
-            Origin::Pool(stream, pool) => {
-                // Borrowed, not moved: it may be the last handle of its stream, whose drop may unwind before the memory is freed.
-                let stream = last.as_ref().unwrap_or(&stream);
+            Origin::Pool(pool) => {
+                let Some(stream) = last.as_ref().or(self.stream()) else { return Ok(()) };
                 let (address, asked) = (self.address, || format!("{:#x}", self.address));
                 // SAFETY: this value owned the allocation, and frees it once, as above. `last_use` found a stream that
                 // comes after every use that was noted, or, where the address was taken, after all work of this crate;
@@ -210,15 +246,23 @@ impl Allocation {
             Origin::Foreign(owner) => {
                 // No work uses it any more: the work is done, or a fault ended it.
                 drop(owner);
-                self.context.faulted()
+                self.context().faulted()
             }
+        }
+    }
+
+    /// The stream that memory of a pool was allocated on.
+    fn stream(&self) -> Option<&CudaStream> {
+        match &self.home {
+            Home::Stream(stream) => Some(stream),
+            Home::Context(_) => None,
         }
     }
 
     /// Stores the accesses of a variable whose module must not be unloaded now; the next handle continues from there.
     fn leave(&mut self) {
         if let Origin::Variable(module) = &self.origin
-            && !self.accesses.has_strangers(&self.context)
+            && !self.accesses.has_strangers(self.context())
         {
             module.symbols().leave(self.address, self.accesses.take());
             (*self.taken.get_mut(), *self.escaped.get_mut()) = (false, false);
@@ -230,8 +274,8 @@ impl Allocation {
     /// it was allocated on. If the driver refuses, the whole context is waited for.
     fn last_use(&mut self) -> Result<Option<CudaStream>, Error> {
         let (taken, escaped) = (*self.taken.get_mut(), *self.escaped.get_mut());
-        match &self.origin {
-            Origin::Pool(stream, _) => {
+        match (&self.origin, &self.home) {
+            (Origin::Pool(_), Home::Stream(stream)) => {
                 let last = if escaped {
                     None
                 } else if taken {
@@ -241,14 +285,14 @@ impl Allocation {
                 };
                 match last {
                     Some(last) => Ok(last),
-                    None => self.accesses.end(&self.context, true).map(|()| None),
+                    None => self.accesses.end(stream.context(), true).map(|()| None),
                 }
             }
-            Origin::Foreign(_) => self.accesses.end(&self.context, taken || escaped).map(|()| None),
+            (Origin::Foreign(_), home) => self.accesses.end(home.context(), taken || escaped).map(|()| None),
             // The call itself, or that which unloads the module, waits for all of the device; not for a stream of another context that
             // copied from here or to it.
-            Origin::Plain | Origin::Variable(_) => {
-                self.accesses.end_of_strangers(&self.context).map(|()| None)
+            (Origin::Plain | Origin::Variable(_), home) => {
+                self.accesses.end_of_strangers(home.context()).map(|()| None)
             }
             _ => Ok(None),
         }
@@ -258,7 +302,7 @@ impl Allocation {
     fn take(&mut self) -> Self {
         let (origin, accesses) = (std::mem::replace(&mut self.origin, Origin::Empty), self.accesses.take());
         let (taken, escaped) = (std::mem::take(&mut self.taken), std::mem::take(&mut self.escaped));
-        Self { address: self.address, context: self.context.clone(), accesses, taken, escaped, origin }
+        Self { address: self.address, home: self.home.clone(), accesses, taken, escaped, origin }
     }
 
     /// Whether there is something to give back.
@@ -271,12 +315,32 @@ impl Allocation {
         call: &'static str,
         free: impl FnOnce(u64, &cuda_driver_sys::Driver) -> cuda_driver_sys::CUresult,
     ) -> Result<(), Error> {
-        self.context.give_back(call, || format!("{:#x}", self.address), |driver| free(self.address, driver))
+        self.context().give_back(call, || format!("{:#x}", self.address), |driver| free(self.address, driver))
+    }
+}
+
+impl Allocation {
+    /// Frees memory of a pool that only the stream which it was allocated on has used, as most is: as [`release`](Self::release), without
+    /// the code of the other cases, which would have to be fetched from memory for every free. Returns `false`, having done nothing, in all
+    /// other cases. Only for [`Drop`].
+    fn is_freed_at_once(&mut self) -> bool {
+        let (Origin::Pool(None), Home::Stream(stream)) = (&self.origin, &self.home) else { return false };
+        if *self.taken.get_mut() || *self.escaped.get_mut() || !self.accesses.is_only_of(stream) {
+            return false;
+        }
+        let address = self.address;
+        // SAFETY: this value owned the allocation, and frees it once, because it is dropped, and `release` is not called then. The stream
+        // comes after every use, all of which were on it, and lives as long as `stream` (`StreamInner`).
+        stream
+            .free_at_once("cuMemFreeAsync", |driver| unsafe { driver.cuMemFreeAsync(address, stream.raw()) })
     }
 }
 
 impl Drop for Allocation {
     fn drop(&mut self) {
+        if self.is_freed_at_once() {
+            return;
+        }
         // Work may still be using the rest.
         end_or_try_again(self, Self::release, |rest| rest.is_owned().then(|| rest.take()));
     }
@@ -294,6 +358,6 @@ impl Resource for Allocation {
 
 impl std::fmt::Debug for Allocation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Allocation").field("device", &self.context.ordinal()).finish_non_exhaustive()
+        f.debug_struct("Allocation").field("device", &self.context().ordinal()).finish_non_exhaustive()
     }
 }

@@ -82,7 +82,11 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         let origin = match ownership {
             _ if address == 0 => Origin::Empty,
             RawOwnership::Plain => Origin::Plain,
-            RawOwnership::Pool(stream) => Origin::Pool(stream, None),
+            RawOwnership::Pool(stream) => {
+                // SAFETY: 1: the caller's duty 3.
+                let allocation = unsafe { Allocation::of_pool(address, &stream, None) };
+                return Self::from_allocation(len, address, allocation);
+            }
             RawOwnership::Borrowed => Origin::Borrowed,
         };
         // SAFETY: 1: the caller's duties 2 and 3; there is no memory at 0.

@@ -6,7 +6,7 @@ use cuda_driver_sys::{CUmemAllocationHandleType, CUmemPoolPtrExportData, CUresul
 use std::ffi::c_void;
 
 use super::aligned::{OF_DEVICE, aligned};
-use super::allocation::{Allocation, Origin};
+use super::allocation::Allocation;
 use super::buffer::{DeviceBuffer, byte_len};
 use super::device_copy::DeviceCopy;
 use super::os_handle::{OsHandle, OsHandleKinds};
@@ -168,7 +168,6 @@ impl MemoryPool {
         stream.context().same_driver(self.context(), "the pool", "the stream")?;
         byte_len::<T>(len)?;
         let mut data = CUmemPoolPtrExportData { reserved: data };
-        let origin = Origin::Pool(stream.clone(), self.keep());
         let allocation = self.context().make(
             "cuMemPoolImportPointer",
             || format!("{len} elements"),
@@ -177,7 +176,7 @@ impl MemoryPool {
             |driver, address| unsafe { driver.cuMemPoolImportPointer(address, self.raw(), &mut data) },
             // SAFETY: 1: the memory was just opened, is freed in stream order, and its address is in this function alone, with the pool that
             // it comes from, on a stream of the same driver, as was checked.
-            |address| unsafe { Allocation::new(address, stream.context(), origin) },
+            |address| unsafe { Allocation::of_pool(address, stream, self.keep()) },
         )?;
         let address = allocation.address();
         let buffer = DeviceBuffer::from_allocation(len, address, allocation);

@@ -83,6 +83,12 @@ impl StreamAccesses {
         Ok(None)
     }
 
+    /// Whether all accesses were made on `stream`, as this thread means it.
+    #[inline]
+    pub(crate) fn is_only_of(&mut self, stream: &CudaStream) -> bool {
+        self.only().is_some_and(|only| only.means(stream))
+    }
+
     /// Like [`last_stream`](Self::last_stream), for memory that any work in its context may access: `None` if the
     /// stream of some of that work no longer exists, so that it cannot be waited for.
     pub(crate) fn last_stream_of_all(&self, otherwise: &CudaStream) -> Option<CudaStream> {

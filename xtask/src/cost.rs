@@ -39,20 +39,20 @@ const LIMITS: &[Limit] = &[
     Limit("async", 425.0, 1.0, 0.0),
     Limit("async-macro", 443.0, 1.0, 0.0),
     // Memory of a pool: an allocation and its free, the free such that no capture of other code minds it.
-    Limit("alloc-drop", 720.0, 4.0, 2.0),
-    Limit("alloc-address-drop", 1810.0, 4.0, 8.0),
+    Limit("alloc-drop", 536.0, 4.0, 2.0),
+    Limit("alloc-address-drop", 1740.0, 4.0, 8.0),
     Limit("event-drop", 150.0, 3.0, 0.0),
-    Limit("stream-drop", 1200.0, 3.0, 2.1),
-    Limit("stream-10000", 1100.0, 3.0, 1.1),
-    Limit("event-record", 112.0, 1.0, 0.0),
+    Limit("stream-drop", 1180.0, 3.0, 2.1),
+    Limit("stream-10000", 1090.0, 3.0, 1.1),
+    Limit("event-record", 108.0, 1.0, 0.0),
     Limit("synchronize", 95.0, 1.0, 0.0),
     // One launch on the stream that the thread keeps, and the wait, such that no capture of other code minds it.
-    Limit("sync", 1740.0, 4.0, 6.0),
-    Limit("await", 2340.0, 4.0, 8.0),
+    Limit("sync", 1720.0, 4.0, 6.0),
+    Limit("await", 2290.0, 4.0, 8.0),
     // Of 24 kernels, read when one of them is asked for.
-    Limit("module-ptx", 80_000.0, 4.0, 20.0),
+    Limit("module-ptx", 77_000.0, 4.0, 20.0),
     // Checked as a whole, for a driver crashes on what is wrong in one.
-    Limit("module-cubin", 168_000.0, 4.0, 170.0),
+    Limit("module-cubin", 96_000.0, 4.0, 70.0),
 ];
 
 /// Counts every variant, prints a table, and fails where a limit is passed.

@@ -114,10 +114,29 @@ impl<'a> Fatbin<'a> {
 
     /// The kernels of the first cubin or PTX that is not compressed.
     pub(super) fn kernels(&self) -> Result<Vec<Kernel<'a>>, ImageError> {
+        let entry = self.readable()?;
+        match entry.kind {
+            EntryKind::Ptx => kernel::of_ptx(entry.ptx()?),
+            _ => Ok(entry.cubin()?.kernels().to_vec()),
+        }
+    }
+
+    /// As [`Image::for_each_kernel`].
+    pub(super) fn for_each_kernel(&self, each: &mut dyn FnMut(&Kernel<'_>)) -> Result<(), ImageError> {
+        let entry = self.readable()?;
+        match entry.kind {
+            EntryKind::Ptx => kernel::of_ptx(entry.ptx()?)?.iter().for_each(each),
+            _ => entry.cubin()?.for_each_kernel(each),
+        }
+        Ok(())
+    }
+
+    /// The first cubin or PTX that is not compressed.
+    fn readable(&self) -> Result<&Entry<'a>, ImageError> {
         let readable =
             |e: &&Entry<'_>| e.compression.is_none() && matches!(e.kind, EntryKind::Cubin | EntryKind::Ptx);
         match self.entries.iter().find(readable) {
-            Some(entry) => entry.kernels(),
+            Some(entry) => Ok(entry),
             None => Err(ImageError::new(
                 ImageErrorKind::Compressed,
                 self.entries.first().map_or(0, |e| e.offset),
@@ -269,13 +288,6 @@ impl<'a> Entry<'a> {
     pub fn cubin(&self) -> Result<Cubin<'a>, ImageError> {
         self.uncompressed(EntryKind::Cubin, "a cubin")?;
         Cubin::read(self.payload).map_err(|e| e.inside(self.offset))
-    }
-
-    fn kernels(&self) -> Result<Vec<Kernel<'a>>, ImageError> {
-        match self.kind {
-            EntryKind::Ptx => kernel::of_ptx(self.ptx()?),
-            _ => Ok(self.cubin()?.kernels().to_vec()),
-        }
     }
 
     fn uncompressed(&self, kind: EntryKind, what: &str) -> Result<(), ImageError> {

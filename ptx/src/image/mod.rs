@@ -15,6 +15,7 @@
 //! ```
 
 mod arch;
+mod attributes;
 mod bytes;
 mod content;
 mod cubin;
@@ -132,6 +133,28 @@ impl<'a> Image<'a> {
             Image::Cubin(cubin) => Ok(cubin.kernels().to_vec()),
             Image::Fatbin(fatbin) => fatbin.kernels(),
         }
+    }
+
+    /// Calls `each` with the same kernels, in the same order. Their registers, shared memory and local memory are `None`: without them, and
+    /// without a list, those of a cubin are read several times as fast.
+    ///
+    /// ```
+    /// use cuda_ptx::image::Image;
+    /// let image = Image::read(b".version 8.0\n.target sm_80\n.entry k(.param .u64 p) { ret; }\n")?;
+    /// image.for_each_kernel(&mut |kernel| assert_eq!((kernel.name, kernel.parameter_bytes), ("k", 8)))?;
+    /// # Ok::<(), cuda_ptx::image::ImageError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`kernels`](Self::kernels).
+    pub fn for_each_kernel(&self, each: &mut dyn FnMut(&Kernel<'_>)) -> Result<(), ImageError> {
+        match self {
+            Image::Ptx(text) => kernel::of_ptx(text)?.iter().for_each(each),
+            Image::Cubin(cubin) => cubin.for_each_kernel(each),
+            Image::Fatbin(fatbin) => return fatbin.for_each_kernel(each),
+        }
+        Ok(())
     }
 }
 

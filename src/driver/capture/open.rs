@@ -97,6 +97,12 @@ pub(in crate::driver) fn is_capturing() -> bool {
     any(Open::is_here)
 }
 
+/// Whether this crate may be capturing, on any thread.
+#[inline]
+pub(in crate::driver) fn is_any_open() -> bool {
+    CAN_CAPTURE && ALL.is_any()
+}
+
 /// An error where this thread captures a stream of `context`.
 #[inline]
 pub(crate) fn forbid_here(context: &CudaContext, call: &'static str) -> Result<(), Error> {
@@ -173,7 +179,7 @@ impl<'c> Relaxed<'c> {
     /// `None` where no open capture of this crate forbids this thread anything.
     #[inline]
     pub(in crate::driver) fn where_forbidden(context: &'c CudaContext) -> Option<Self> {
-        if CAN_CAPTURE && ALL.is_any() { Self::where_one_forbids(context) } else { None }
+        if is_any_open() { Self::where_one_forbids(context) } else { None }
     }
 
     /// Not in every function that calls the driver.
@@ -184,7 +190,7 @@ impl<'c> Relaxed<'c> {
     }
 
     /// `None` where the driver does not agree.
-    #[cold]
+    #[inline]
     fn begin(context: &'c CudaContext) -> Option<Self> {
         let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
         // SAFETY: `mode` is a local, which is read and written during the call alone; it is one of the three modes.
@@ -194,7 +200,7 @@ impl<'c> Relaxed<'c> {
 }
 
 impl Drop for Relaxed<'_> {
-    #[cold]
+    #[inline]
     fn drop(&mut self) {
         // SAFETY: `own` is this value's, which outlives the call; it is what the driver handed out as this thread's mode in `begin`. There
         // is nothing to do about a refusal.
@@ -205,7 +211,7 @@ impl Drop for Relaxed<'_> {
 /// Whether there is such a capture.
 #[inline]
 fn any(such: impl Fn(&Open) -> bool) -> bool {
-    CAN_CAPTURE && ALL.is_any() && any_of_all(&such)
+    is_any_open() && any_of_all(&such)
 }
 
 /// None of a process that this one was forked from.

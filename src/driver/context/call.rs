@@ -6,7 +6,7 @@ use cuda_driver_sys::{CUresult, Driver, process};
 use std::sync::Arc;
 
 use super::{ContextInner, CudaContext};
-use crate::driver::capture::open::{Relaxed, despite_captures, outside_captures};
+use crate::driver::capture::open::{Relaxed, despite_captures, is_any_open, outside_captures};
 use crate::driver::host_call;
 use crate::driver::stream::StreamInner;
 use crate::error::{DriverError, Error, ErrorKind, ForkError, call_hint, log};
@@ -139,25 +139,38 @@ impl CudaContext {
         &self,
         name: &'static str,
         asked: impl FnOnce() -> String,
+        call: impl FnMut(&Driver) -> CUresult,
+    ) -> Result<(), Error> {
+        self.call_on(true, name, asked, call)
+    }
+
+    /// The same if `by_handle` is set, and else like [`call`](Self::call). In one function, so that a call exists once in a program.
+    #[inline]
+    pub(in crate::driver) fn call_on(
+        &self,
+        by_handle: bool,
+        name: &'static str,
+        asked: impl FnOnce() -> String,
         mut call: impl FnMut(&Driver) -> CUresult,
     ) -> Result<(), Error> {
-        self.may_call(name)?;
-        self.traced(name, asked, |driver| self.twice(name, || call(driver)))
+        self.may_call_on(by_handle, name)?;
+        self.traced(name, asked, |driver| self.twice_on(by_handle, name, || call(driver)))
     }
 
     /// The same for what makes something, as [`make`](Self::make) does.
     #[inline]
-    pub(in crate::driver) fn make_by_handle<H: Default, T>(
+    pub(in crate::driver) fn make_on<H: Default, T>(
         &self,
+        by_handle: bool,
         name: &'static str,
         asked: impl FnOnce() -> String,
         mut call: impl FnMut(&Driver, &mut H) -> CUresult,
         own: impl FnOnce(H) -> T,
     ) -> Result<T, Error> {
-        self.may_call(name)?;
+        self.may_call_on(by_handle, name)?;
         self.traced_making(name, asked, |driver| {
             let mut handle = H::default();
-            let code = self.twice(name, || call(driver, &mut handle));
+            let code = self.twice_on(by_handle, name, || call(driver, &mut handle));
             if code == CUresult::SUCCESS { Ok(own(handle)) } else { Err(code) }
         })
     }
@@ -200,6 +213,27 @@ impl CudaContext {
         trace::contained(|| self.traced(name, asked, call))
     }
 
+    /// The same where nobody is told of the call and nobody needs its error: not after a fault, in a host function, in a child, while this
+    /// crate captures, or where a `tracing` subscriber listens. Then it returns `false`, having done nothing.
+    #[inline]
+    pub(in crate::driver) fn free_at_once(
+        &self,
+        name: &'static str,
+        call: impl Fn(&Driver) -> CUresult,
+    ) -> bool {
+        if self.is_special() || trace::is_heard() || is_any_open() {
+            return false;
+        }
+        let code = outside_captures(self, || match call(&self.inner.driver) {
+            CUresult::CUDA_ERROR_INVALID_CONTEXT if self.becomes_current(name) => call(&self.inner.driver),
+            code => code,
+        });
+        if code != CUresult::SUCCESS {
+            drop(self.failed(code, name, String::new()));
+        }
+        true
+    }
+
     /// The code that such a call answers; for questions, whose answer is no error.
     #[inline]
     pub(in crate::driver) fn ask_by_handle(
@@ -215,6 +249,12 @@ impl CudaContext {
     #[inline]
     pub(crate) fn may_call(&self, name: &'static str) -> Result<(), Error> {
         if self.is_special() { self.enter(name) } else { Ok(()) }
+    }
+
+    /// The same, with the context current unless the call is made `by_handle`.
+    #[inline]
+    fn may_call_on(&self, by_handle: bool, name: &'static str) -> Result<(), Error> {
+        if !by_handle || self.is_special() { self.enter(name) } else { Ok(()) }
     }
 
     /// Whether there is more to a call than the call: after a fault, in a host function, in a child.
@@ -234,6 +274,15 @@ impl CudaContext {
             }
             code => code,
         }
+    }
+
+    /// The same for a call that is made `by_handle`, or with the context current.
+    #[inline]
+    fn twice_on(&self, by_handle: bool, name: &'static str, mut call: impl FnMut() -> CUresult) -> CUresult {
+        self.twice(name, || {
+            let current = if by_handle { CUresult::SUCCESS } else { self.still_current() };
+            if current == CUresult::SUCCESS { call() } else { current }
+        })
     }
 
     /// Makes the context current, if it was not.

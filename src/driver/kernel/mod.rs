@@ -139,7 +139,7 @@ impl Kernel {
         context: &CudaContext,
         module: CUmodule,
         name: &str,
-        signature: Option<&Signature>,
+        signature: Option<Signature>,
     ) -> Result<Self, Error> {
         let c_name = kernel_name(name)?;
         let mut raw = std::ptr::null_mut();
@@ -165,7 +165,7 @@ impl Kernel {
         context: &CudaContext,
         raw: CUfunction,
         name: &str,
-        signature: Option<&Signature>,
+        mut signature: Option<Signature>,
     ) -> Result<Self, Error> {
         context.bind()?;
         let limits = context.limits();
@@ -173,9 +173,10 @@ impl Kernel {
         // SAFETY: 1: the caller's duty 1.
         let attribute = |a| unsafe { function_attribute(context, raw, a, name) }.map(|v| v.max(0) as u32);
         let required_cluster = required_cluster(context, &attribute);
-        let required_block = signature.and_then(|s| s.required_block);
+        let listed = signature.as_mut().and_then(|s| s.parameters.take());
+        let required_block = signature.as_ref().and_then(|s| s.required_block);
         // SAFETY: 1: the caller's duty 1.
-        let parameters = unsafe { parameters(context, raw, name, signature) }?;
+        let parameters = unsafe { parameters(context, raw, name, listed) }?;
         let plain = required_block.is_none() && required_cluster.is_none();
         let max_dims = [grid.0, grid.1, grid.2, block.0, block.1, block.2].map(biased);
         let max_threads =
@@ -193,7 +194,7 @@ impl Kernel {
             attributes: AtomicU64::new(0),
             static_shared: attribute(A::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
             required_block,
-            launch_bounds: signature.map_or(LaunchBounds::Unknown, |s| {
+            launch_bounds: signature.as_ref().map_or(LaunchBounds::Unknown, |s| {
                 s.max_threads.map_or(LaunchBounds::None, LaunchBounds::Threads)
             }),
             required_cluster,
@@ -359,9 +360,8 @@ unsafe fn parameters(
     context: &CudaContext,
     raw: CUfunction,
     name: &str,
-    signature: Option<&Signature>,
+    image: Option<Vec<Parameter>>,
 ) -> Result<Parameters, Error> {
-    let image = signature.and_then(|s| s.parameters.clone());
     let (mut count, mut sizes) = (None, None);
     if context.driver().has("cuFuncGetParamInfo") {
         if image.is_none() {

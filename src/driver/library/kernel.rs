@@ -150,8 +150,8 @@ impl LibraryKernel {
     #[doc(alias = "cuKernelGetFunction")]
     pub fn function(&self, context: &CudaContext) -> Result<CudaFunction, Error> {
         let module = self.library.module(context)?;
-        let signature = self.library.signatures().get(&self.name);
         module.function_with(&self.name, || {
+            let signature = self.library.signatures().get(&self.name);
             let mut raw = std::ptr::null_mut();
             context.call(
                 "cuKernelGetFunction",
@@ -178,7 +178,8 @@ impl LibraryKernel {
     #[doc(alias = "cuKernelGetParamInfo")]
     pub fn parameter_sizes(&self) -> Result<Vec<usize>, Error> {
         host_call::refuse("cuKernelGetParamInfo")?;
-        let listed = self.library.signatures().get(&self.name).and_then(|s| s.parameters.as_ref());
+        let listed = self.library.signatures().get(&self.name).and_then(|s| s.parameters);
+        let listed = listed.as_ref();
         let of_image = || listed.map(|list| list.iter().map(|wanted| wanted.size).collect::<Vec<_>>());
         let count = if listed.is_none() { self.parameter_count()? } else { None };
         let mut sizes = Vec::new();

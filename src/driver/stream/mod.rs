@@ -372,10 +372,7 @@ impl CudaStream {
         asked: impl FnOnce() -> String,
         call: impl FnMut(&Driver) -> CUresult,
     ) -> Result<(), Error> {
-        match self.is_explicit() {
-            true => self.context().call_by_handle(name, asked, call),
-            false => self.context().call(name, asked, call),
-        }
+        self.context().call_on(self.is_explicit(), name, asked, call)
     }
 
     /// The same for a call that creates an object, like [`CudaContext::make`].
@@ -387,10 +384,7 @@ impl CudaStream {
         call: impl FnMut(&Driver, &mut H) -> CUresult,
         own: impl FnOnce(H) -> T,
     ) -> Result<T, Error> {
-        match self.is_explicit() {
-            true => self.context().make_by_handle(name, asked, call, own),
-            false => self.context().make(name, asked, call, own),
-        }
+        self.context().make_on(self.is_explicit(), name, asked, call, own)
     }
 
     /// The same for freeing memory in stream order.
@@ -404,6 +398,13 @@ impl CudaStream {
             true => self.context().free_by_handle(name, asked, call),
             false => self.context().give_back(name, asked, call),
         }
+    }
+
+    /// The same where nothing can stand in the way; otherwise it returns `false`, having done nothing. A fault is remembered; any other error
+    /// is nobody's.
+    #[inline]
+    pub(crate) fn free_at_once(&self, name: &'static str, call: impl Fn(&Driver) -> CUresult) -> bool {
+        self.is_explicit() && self.context().free_at_once(name, call)
     }
 
     /// Whether the host has seen the end of the first `announced` submissions.

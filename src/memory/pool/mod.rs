@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::driver::{CudaContext, CudaStream, ThreadStream, end_or_try_again, until_done};
 use crate::error::Error;
 use crate::memory::aligned::{OF_DEVICE, aligned};
-use crate::memory::allocation::{Allocation, Origin, Pool};
+use crate::memory::allocation::{Allocation, Pool};
 use crate::memory::buffer::{DeviceBuffer, byte_len};
 use crate::memory::device_copy::DeviceCopy;
 use crate::memory::location::MemoryLocation;
@@ -329,9 +329,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
                 driver.cuMemAllocFromPoolAsync(address, bytes, pool.raw(), stream.raw())
             },
             // SAFETY: 1: it was just allocated so, on this stream; its address is in this function alone; 2: `work`.
-            |address| unsafe {
-                Allocation::made_on(address, stream, Origin::Pool(stream.clone(), pool.keep()))
-            },
+            |address| unsafe { Allocation::made_on(address, stream, pool.keep()) },
         )?;
         let address = allocation.address();
         let buffer = Self::from_allocation(len, address, allocation);

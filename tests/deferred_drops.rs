@@ -348,6 +348,26 @@ fn nothing_ends_while_this_thread_captures() {
     ends_elsewhere(&ended);
 }
 
+/// Not memory either that only its stream has used, which goes without a further look elsewhere.
+#[test]
+fn memory_of_one_stream_stays_while_this_thread_captures() {
+    let _alone = alone();
+    let (spy, ctx) = spies::spied();
+    let stream = ctx.new_stream().unwrap();
+    let x = DeviceBuffer::<u32>::zeroed(&stream, 4).unwrap();
+    let captured = CudaGraph::capture(&ctx, CaptureMode::Relaxed, |_| {
+        spy.clear();
+        drop(x);
+        assert_eq!(spy.count("cuMemFreeAsync"), 0);
+        Ok(())
+    });
+    captured.unwrap();
+    wait_until("it is freed", || spy.count("cuMemFreeAsync") == 1).unwrap();
+    let x = DeviceBuffer::<u32>::zeroed(&stream, 4).unwrap();
+    drop(x);
+    assert_eq!(spy.count("cuMemFreeAsync"), 2, "at once, where nobody captures");
+}
+
 /// Work on the captured stream may use the address, and runs nobody knows when.
 #[test]
 fn memory_whose_address_was_taken_stays_while_another_thread_captures() {

@@ -94,6 +94,19 @@ fn waits_beside_a_capture_of_other_code_wait_and_leave_it_whole() {
     set_inline_wait(Duration::from_micros(20));
 }
 
+/// A free is a call that a capture forbids, also in the thread that captures.
+#[test]
+fn memory_that_goes_beside_a_capture_of_other_code_leaves_it_whole() {
+    let _alone = alone();
+    let ctx = context();
+    let (captured, stream) = (ctx.new_stream().unwrap(), ctx.new_stream().unwrap());
+    let [one, other] = [(); 2].map(|()| DeviceBuffer::<u32>::zeroed(&stream, 1000).unwrap());
+    let capture = Foreign::begin(&captured);
+    drop(one);
+    thread::scope(|scope| scope.spawn(|| drop(other)).join().unwrap());
+    assert_eq!(capture.end(), CUresult::SUCCESS);
+}
+
 /// Asked outside of captures.
 fn stream_is_done(stream: &CudaStream) -> bool {
     let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;

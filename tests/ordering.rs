@@ -223,6 +223,37 @@ fn memory_goes_where_it_was_used_last() {
     }
 }
 
+/// Most memory is used by one stream, and goes there without another call; nobody has waited for it here.
+#[test]
+fn memory_of_one_stream_goes_there_unless_others_may_use_it() {
+    for rig in Rig::each() {
+        let buffer = || DeviceBuffer::<u32>::zeroed(rig.a(), 4).unwrap();
+        let freed_on_a = ("free", rig.a().raw().addr());
+        let ends = |x: DeviceBuffer<u32>| {
+            reset();
+            drop(x);
+            marks()
+        };
+        assert_eq!(ends(buffer()), [freed_on_a]);
+        let mut x = buffer();
+        x.view_mut().set_zero(rig.b()).unwrap();
+        assert_eq!(ends(x), [("free", rig.b().raw().addr())], "b came last");
+        let x = buffer();
+        rig.read(rig.b(), &x);
+        rig.read(rig.c(), &x);
+        let waits = [crossing(rig.b(), rig.a()), crossing(rig.c(), rig.a())].concat();
+        assert_eq!(ends(x), [waits, vec![freed_on_a]].concat());
+        let x = buffer();
+        let _ = x.cu_deviceptr();
+        assert_eq!(ends(x), [("idle", 0), freed_on_a], "whose number anybody may have");
+        let (x, mut busy) = (buffer(), buffer());
+        let _ = x.as_device_ptr();
+        busy.view_mut().set_zero(rig.b()).unwrap();
+        let marks = ends(x);
+        assert!(marks.len() > 1 && marks.last() != Some(&freed_on_a), "b may use the address: {marks:?}");
+    }
+}
+
 #[test]
 fn a_stream_that_is_dropped_first_lives_until_the_memory_is_free() {
     for mut rig in Rig::each() {

@@ -122,6 +122,19 @@ fn a_fault_that_is_known_is_not_waited_for_again() {
     assert_eq!((site.spy.count("cuCtxSynchronize"), site.spy.panics()), (1, vec![]));
 }
 
+/// Nobody is given the code of a free: it is remembered for the next call.
+#[test]
+fn a_fault_that_a_free_is_told_of_is_known() {
+    let site = Site::new();
+    let memory = DeviceBuffer::<u32>::zeroed(&site.stream, N).unwrap();
+    site.spy.inject(Fault::on("cuMemFreeAsync").answer(CODE)).unwrap();
+    drop(memory);
+    assert_eq!(site.spy.count("cuMemFreeAsync"), 1);
+    site.spy.clear();
+    assert!(site.stream.context().new_event().unwrap_err().is_sticky());
+    assert_eq!(site.spy.count("cuEventCreate"), 0, "no call after a fault");
+}
+
 /// In code that the driver calls nothing can be waited for. It is told of the fault, and the context waits when a call outside is told.
 #[test]
 fn a_listener_that_is_told_of_a_fault_does_not_wait() {

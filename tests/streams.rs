@@ -278,6 +278,15 @@ fn a_call_that_the_driver_refuses_for_what_is_current_is_made_again() {
     event.record(&stream).unwrap();
     let calls: Vec<_> = spy.calls().names().into_iter().filter(|call| *call != "cuCtxGetCurrent").collect();
     assert_eq!(calls, ["cuEventRecord", "cuCtxSetCurrent", "cuEventRecord"]);
+    // The same for memory that goes.
+    let memory = DeviceBuffer::<u32>::zeroed(&stream, 4).unwrap();
+    other.bind().unwrap();
+    spies::watch(&spy);
+    let refusal = Fault::on("cuMemFreeAsync").nth(1).answer(CUresult::CUDA_ERROR_INVALID_CONTEXT);
+    let _refused = spy.inject(refusal).unwrap();
+    drop(memory);
+    let calls: Vec<_> = spy.calls().names().into_iter().filter(|call| call.starts_with("cuMem")).collect();
+    assert_eq!(calls, ["cuMemFreeAsync"; 2]);
     // Where it is current, the answer stands.
     spies::watch(&spy);
     let refusal = Fault::on("cuEventQuery").answer(CUresult::CUDA_ERROR_INVALID_HANDLE);

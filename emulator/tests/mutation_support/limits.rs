@@ -43,7 +43,7 @@ pub(super) fn change(text: &str, random: &mut Random) -> Option<(&'static str, S
 
 /// Adds so many bytes to an array.
 fn enlarge(lines: &mut [String], variable: &Variable<'_>, bytes: u64) -> Option<()> {
-    let extent = variable.dims.first().copied().flatten()? as u64;
+    let extent = variable.dims.first().copied().flatten()?;
     let more = bytes / (variable.size() / extent);
     let line = lines.get_mut(variable.line as usize - 1)?;
     let start = line.find(&format!("{}[", variable.name))? + variable.name.len() + 1;

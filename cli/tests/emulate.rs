@@ -227,13 +227,13 @@ fn start(command: &str, options: &[&str], program: &[&str]) -> Run {
     finished(&line.args(options).arg("--").args(program).output().unwrap())
 }
 
-/// A compiler of one's own in a folder of its own.
+/// A compiler of one's own in a folder of its own, whose symbols have its name as their version, as NVIDIA's have.
 fn library(folder: &Path, name: &str, source: &str) -> Option<PathBuf> {
     emulator_library()?;
     let folder = folder.join("compilers");
     std::fs::create_dir_all(&folder).unwrap();
     let soname = format!("-Wl,-soname,{name}");
-    compiled(&folder, name, source, &["-shared", "-fPIC", &soname])
+    compiled(&folder, name, source, &["-shared", "-fPIC", &soname, "-Wl,--default-symver"])
 }
 
 #[test]
@@ -275,6 +275,42 @@ fn a_program_that_is_linked_with_its_compiler_is_served() {
         "{}",
         run.err
     );
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// It knows the compiler by the name in it alone, and has no path to its folder.
+#[test]
+fn a_library_that_needs_a_loaded_compiler_is_served() {
+    let folder = scratch("emulate-needs");
+    let Some(nvrtc) = library(&folder, "libnvrtc.so.13", &nvrtc()) else { return };
+    let nvrtc = nvrtc.to_str().unwrap();
+    let source =
+        "int nvrtcVersion(int *, int *);\nint version(int *a, int *b) { return nvrtcVersion(a, b); }\n";
+    let needs = compiled(&folder, "libneeds.so", source, &["-shared", "-fPIC", nvrtc]).unwrap();
+    let opens = format!(
+        "void *needs = dlopen(\"{}\", RTLD_NOW); if (!needs) return printf(\"%s\\n\", dlerror()), 94;\n",
+        needs.display()
+    );
+    let source = COMPILES.replace("int (*version)", &format!("{opens}int (*version)"));
+    let source = source.replace("dlsym(nvrtc, \"nvrtcVersion\")", "dlsym(needs, \"version\")");
+    let program = compiled(&folder, "compiles", &format!("{RUN}{source}"), &[]).unwrap();
+    let program = program.to_str().unwrap();
+    let served = |nvrtc: &str| {
+        let run = start("emulate", &[], &[program, nvrtc, "-arch=sm_90"]);
+        assert!(run.code != 0 || run.out.starts_with("NVRTC 99.1\n"), "{}", run.out);
+        (run.code, run.err + &run.out)
+    };
+    assert_eq!(start("harness", &[], &[program, nvrtc, "-arch=sm_90"]).code, 209, "a cubin is refused");
+    let run = served(nvrtc);
+    assert_eq!(run.0, 0, "{}", run.1);
+    // By a link, too, but not by a library of another name.
+    let link = folder.join("libnvrtc.so");
+    std::os::unix::fs::symlink(nvrtc, &link).unwrap();
+    let run = served(link.to_str().unwrap());
+    assert_eq!(run.0, 0, "{}", run.1);
+    let other = library(&folder, "libnvrtc.so.12", &self::nvrtc()).unwrap();
+    let run = served(other.to_str().unwrap());
+    assert_eq!(run.0, 94, "{}", run.1);
     std::fs::remove_dir_all(folder).unwrap();
 }
 

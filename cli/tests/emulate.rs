@@ -440,7 +440,8 @@ fn ptxas_leaves_ptx() {
     let assembled = |with: &Path, line: &str| {
         let mut command = tool();
         let path = format!("{}:/usr/bin:/bin", with.display());
-        command.current_dir(&folder).env("PATH", path).env_remove("TRITON_PTXAS_PATH");
+        command.current_dir(&folder).env("PATH", path);
+        command.env_remove("TRITON_PTXAS_PATH").env_remove("TRITON_PTXAS_BLACKWELL_PATH");
         let run = finished(&command.args(["emulate", "--", "sh", "-c", line]).output().unwrap());
         (run, std::fs::read_to_string(folder.join("k.cubin")).unwrap_or_default())
     };
@@ -450,12 +451,18 @@ fn ptxas_leaves_ptx() {
     // The limit of registers that a cubin would have.
     let (run, made) = assembled(Path::new("/no/such"), &line.replace("-v", "--maxrregcount 38"));
     assert!(run.code == 0 && made.contains(".maxnreg 38") && made.ends_with('\0'), "{made}{}", run.err);
-    let (run, _) = assembled(Path::new("/no/such"), "\"$TRITON_PTXAS_PATH\" --version");
-    assert!(run.code == 0 && run.out.contains("release 13.0"), "{}{}", run.out, run.err);
+    for triton in ["TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"] {
+        let (run, _) = assembled(Path::new("/no/such"), &format!("\"${triton}\" --version"));
+        assert!(run.code == 0 && run.out.contains("release 13.0"), "{}{}", run.out, run.err);
+        let (run, made) = assembled(Path::new("/no/such"), &line.replace("ptxas", &format!("\"${triton}\"")));
+        assert_eq!((run.code, made.as_str()), (0, expected.as_str()), "{}", run.err);
+    }
 
     // Under another `emulate` it has that one's behind it, and comes to an end.
-    let (run, made) = assembled(Path::new("/no/such"), &format!("{TOOL} emulate -- sh -c '{line}'"));
-    assert_eq!((run.code, made.as_str()), (0, expected.as_str()), "{}", run.err);
+    for line in [line.to_owned(), line.replace("ptxas", "\"$TRITON_PTXAS_BLACKWELL_PATH\"")] {
+        let (run, made) = assembled(Path::new("/no/such"), &format!("{TOOL} emulate -- sh -c '{line}'"));
+        assert_eq!((run.code, made.as_str()), (0, expected.as_str()), "{}", run.err);
+    }
 
     // The user's checks it first, and says what it has to say.
     let own = folder.join("own");
@@ -464,12 +471,14 @@ fn ptxas_leaves_ptx() {
         let script = format!(
             "#!/bin/sh\necho \"registers: $*\"\n[ {code} = 0 ] && echo machine code > k.cubin\nexit {code}\n"
         );
-        std::fs::write(own.join("ptxas"), script).unwrap();
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(own.join("ptxas"), mode).unwrap();
-        let (run, made) = assembled(&own, line);
-        assert_eq!((run.code, made.as_str()), (code, result), "{}", run.err);
-        assert!(run.out.contains("registers: -v --gpu-name=sm_90 k.ptx -o k.cubin"), "{}", run.out);
+        for name in ["ptxas", "ptxas-blackwell"] {
+            std::fs::write(own.join(name), &script).unwrap();
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            std::fs::set_permissions(own.join(name), mode).unwrap();
+            let (run, made) = assembled(&own, &line.replace("ptxas", name));
+            assert_eq!((run.code, made.as_str()), (code, result), "{name}: {}", run.err);
+            assert!(run.out.contains("registers: -v --gpu-name=sm_90 k.ptx -o k.cubin"), "{}", run.out);
+        }
     }
     std::fs::remove_dir_all(folder).unwrap();
 }

@@ -11,14 +11,16 @@ use super::tools;
 /// The variable with the path of the program's own ptxas, which checks the PTX first.
 pub(super) const REAL: &str = "CUDA_LAUNCH_EMULATE_PTXAS";
 
-/// A name by which it is started, Triton's variable for it (Triton has one of its own otherwise), and the one with the path of the program's own.
+/// A name by which it is started.
 pub(super) struct Name {
     pub(super) program: &'static str,
+    /// Triton's variable with its path; otherwise Triton takes one of its own.
     pub(super) triton: &'static str,
+    /// The variable with the path of the program's own.
     pub(super) real: &'static str,
 }
 
-/// Triton has two: from 3.9 on, the second is for `sm_90` and later, before that for `sm_100` and later.
+/// Triton has two: the second is for `sm_100` and later in 3.6, for `sm_90` and later in 3.9.
 pub(super) const NAMES: [Name; 2] = [
     Name { program: "ptxas", triton: "TRITON_PTXAS_PATH", real: REAL },
     Name {

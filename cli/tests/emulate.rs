@@ -227,13 +227,13 @@ fn start(command: &str, options: &[&str], program: &[&str]) -> Run {
     finished(&line.args(options).arg("--").args(program).output().unwrap())
 }
 
-/// A compiler of one's own in a folder of its own.
+/// A compiler of one's own in a folder of its own, whose symbols have its name as their version, as NVIDIA's have.
 fn library(folder: &Path, name: &str, source: &str) -> Option<PathBuf> {
     emulator_library()?;
     let folder = folder.join("compilers");
     std::fs::create_dir_all(&folder).unwrap();
     let soname = format!("-Wl,-soname,{name}");
-    compiled(&folder, name, source, &["-shared", "-fPIC", &soname])
+    compiled(&folder, name, source, &["-shared", "-fPIC", &soname, "-Wl,--default-symver"])
 }
 
 #[test]
@@ -275,6 +275,42 @@ fn a_program_that_is_linked_with_its_compiler_is_served() {
         "{}",
         run.err
     );
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// It knows the compiler by the name in it alone, and has no path to its folder.
+#[test]
+fn a_library_that_needs_a_loaded_compiler_is_served() {
+    let folder = scratch("emulate-needs");
+    let Some(nvrtc) = library(&folder, "libnvrtc.so.13", &nvrtc()) else { return };
+    let nvrtc = nvrtc.to_str().unwrap();
+    let source =
+        "int nvrtcVersion(int *, int *);\nint version(int *a, int *b) { return nvrtcVersion(a, b); }\n";
+    let needs = compiled(&folder, "libneeds.so", source, &["-shared", "-fPIC", nvrtc]).unwrap();
+    let opens = format!(
+        "void *needs = dlopen(\"{}\", RTLD_NOW); if (!needs) return printf(\"%s\\n\", dlerror()), 94;\n",
+        needs.display()
+    );
+    let source = COMPILES.replace("int (*version)", &format!("{opens}int (*version)"));
+    let source = source.replace("dlsym(nvrtc, \"nvrtcVersion\")", "dlsym(needs, \"version\")");
+    let program = compiled(&folder, "compiles", &format!("{RUN}{source}"), &[]).unwrap();
+    let program = program.to_str().unwrap();
+    let served = |nvrtc: &str| {
+        let run = start("emulate", &[], &[program, nvrtc, "-arch=sm_90"]);
+        assert!(run.code != 0 || run.out.starts_with("NVRTC 99.1\n"), "{}", run.out);
+        (run.code, run.err + &run.out)
+    };
+    assert_eq!(start("harness", &[], &[program, nvrtc, "-arch=sm_90"]).code, 209, "a cubin is refused");
+    let run = served(nvrtc);
+    assert_eq!(run.0, 0, "{}", run.1);
+    // By a link, too, but not by a library of another name.
+    let link = folder.join("libnvrtc.so");
+    std::os::unix::fs::symlink(nvrtc, &link).unwrap();
+    let run = served(link.to_str().unwrap());
+    assert_eq!(run.0, 0, "{}", run.1);
+    let other = library(&folder, "libnvrtc.so.12", &self::nvrtc()).unwrap();
+    let run = served(other.to_str().unwrap());
+    assert_eq!(run.0, 94, "{}", run.1);
     std::fs::remove_dir_all(folder).unwrap();
 }
 
@@ -404,7 +440,8 @@ fn ptxas_leaves_ptx() {
     let assembled = |with: &Path, line: &str| {
         let mut command = tool();
         let path = format!("{}:/usr/bin:/bin", with.display());
-        command.current_dir(&folder).env("PATH", path).env_remove("TRITON_PTXAS_PATH");
+        command.current_dir(&folder).env("PATH", path);
+        command.env_remove("TRITON_PTXAS_PATH").env_remove("TRITON_PTXAS_BLACKWELL_PATH");
         let run = finished(&command.args(["emulate", "--", "sh", "-c", line]).output().unwrap());
         (run, std::fs::read_to_string(folder.join("k.cubin")).unwrap_or_default())
     };
@@ -414,12 +451,18 @@ fn ptxas_leaves_ptx() {
     // The limit of registers that a cubin would have.
     let (run, made) = assembled(Path::new("/no/such"), &line.replace("-v", "--maxrregcount 38"));
     assert!(run.code == 0 && made.contains(".maxnreg 38") && made.ends_with('\0'), "{made}{}", run.err);
-    let (run, _) = assembled(Path::new("/no/such"), "\"$TRITON_PTXAS_PATH\" --version");
-    assert!(run.code == 0 && run.out.contains("release 13.0"), "{}{}", run.out, run.err);
+    for triton in ["TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"] {
+        let (run, _) = assembled(Path::new("/no/such"), &format!("\"${triton}\" --version"));
+        assert!(run.code == 0 && run.out.contains("release 13.0"), "{}{}", run.out, run.err);
+        let (run, made) = assembled(Path::new("/no/such"), &line.replace("ptxas", &format!("\"${triton}\"")));
+        assert_eq!((run.code, made.as_str()), (0, expected.as_str()), "{}", run.err);
+    }
 
     // Under another `emulate` it has that one's behind it, and comes to an end.
-    let (run, made) = assembled(Path::new("/no/such"), &format!("{TOOL} emulate -- sh -c '{line}'"));
-    assert_eq!((run.code, made.as_str()), (0, expected.as_str()), "{}", run.err);
+    for line in [line.to_owned(), line.replace("ptxas", "\"$TRITON_PTXAS_BLACKWELL_PATH\"")] {
+        let (run, made) = assembled(Path::new("/no/such"), &format!("{TOOL} emulate -- sh -c '{line}'"));
+        assert_eq!((run.code, made.as_str()), (0, expected.as_str()), "{}", run.err);
+    }
 
     // The user's checks it first, and says what it has to say.
     let own = folder.join("own");
@@ -428,12 +471,14 @@ fn ptxas_leaves_ptx() {
         let script = format!(
             "#!/bin/sh\necho \"registers: $*\"\n[ {code} = 0 ] && echo machine code > k.cubin\nexit {code}\n"
         );
-        std::fs::write(own.join("ptxas"), script).unwrap();
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(own.join("ptxas"), mode).unwrap();
-        let (run, made) = assembled(&own, line);
-        assert_eq!((run.code, made.as_str()), (code, result), "{}", run.err);
-        assert!(run.out.contains("registers: -v --gpu-name=sm_90 k.ptx -o k.cubin"), "{}", run.out);
+        for name in ["ptxas", "ptxas-blackwell"] {
+            std::fs::write(own.join(name), &script).unwrap();
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            std::fs::set_permissions(own.join(name), mode).unwrap();
+            let (run, made) = assembled(&own, &line.replace("ptxas", name));
+            assert_eq!((run.code, made.as_str()), (code, result), "{name}: {}", run.err);
+            assert!(run.out.contains("registers: -v --gpu-name=sm_90 k.ptx -o k.cubin"), "{}", run.out);
+        }
     }
     std::fs::remove_dir_all(folder).unwrap();
 }

@@ -104,16 +104,18 @@ fn put_in_front(emulated: &mut Emulated) -> Result<(), Failure> {
     }
     let own = std::env::current_exe()
         .map_err(|error| Failure::io(FileOperation::Read, Path::new("/proc/self/exe"), &error))?;
-    let ptxas = emulated.folder.link("bin/ptxas", &own)?;
+    for ptxas in &ptxas::NAMES {
+        let path = emulated.folder.link(&format!("bin/{}", ptxas.program), &own)?;
+        if let Some(real) = ptxas.users() {
+            emulated.command.env(ptxas.real, real);
+        }
+        emulated.command.env(ptxas.triton, path);
+    }
     let bin = emulated.folder.path().join("bin");
     let command = &mut emulated.command;
     command.env(FOLDER, emulated.folder.path());
     command.env("LD_AUDIT", after(nvrtc.into(), "LD_AUDIT"));
-    // Triton has one of its own otherwise.
-    if let Some(real) = ptxas::users() {
-        command.env(ptxas::REAL, real);
-    }
-    command.env("TRITON_PTXAS_PATH", &ptxas).env("PATH", after(bin.into(), "PATH"));
+    command.env("PATH", after(bin.into(), "PATH"));
     if let Some(real) = nvcc::users() {
         emulated.folder.link("bin/nvcc", &own)?;
         let copy = nvcc::copy(&real, &own, &emulated.folder)

@@ -11,21 +11,42 @@ use super::tools;
 /// The variable with the path of the program's own ptxas, which checks the PTX first.
 pub(super) const REAL: &str = "CUDA_LAUNCH_EMULATE_PTXAS";
 
+/// A name by which it is started.
+pub(super) struct Name {
+    pub(super) program: &'static str,
+    /// Triton's variable with its path; otherwise Triton takes one of its own.
+    pub(super) triton: &'static str,
+    /// The variable with the path of the program's own.
+    pub(super) real: &'static str,
+}
+
+/// Triton has two: the second is for `sm_100` and later in 3.6, for `sm_90` and later in 3.9.
+pub(super) const NAMES: [Name; 2] = [
+    Name { program: "ptxas", triton: "TRITON_PTXAS_PATH", real: REAL },
+    Name {
+        program: "ptxas-blackwell",
+        triton: "TRITON_PTXAS_BLACKWELL_PATH",
+        real: "CUDA_LAUNCH_EMULATE_PTXAS_BLACKWELL",
+    },
+];
+
 /// The output of `--version` if there is none. Programs look for the release, which tells them the accepted PTX
 /// versions.
 const VERSION: &str =
     "ptxas: the stand-in of cuda-launch emulate\nCuda compilation tools, release 13.0, V13.0.88";
 
-/// The user's ptxas, if known: the one that Triton's variable names, or the one that a shell finds.
-pub(super) fn users() -> Option<PathBuf> {
-    let named = std::env::var_os("TRITON_PTXAS_PATH").map(PathBuf::from).filter(|path| path.is_file());
-    named.or_else(|| tools::in_path("ptxas"))
+impl Name {
+    /// The user's ptxas, if known: the one that Triton's variable names, or the one that a shell finds.
+    pub(super) fn users(&self) -> Option<PathBuf> {
+        let named = std::env::var_os(self.triton).map(PathBuf::from).filter(|path| path.is_file());
+        named.or_else(|| tools::in_path(self.program))
+    }
 }
 
-pub(super) fn assemble(arguments: &[OsString]) -> ExitCode {
-    if let Some(real) = std::env::var_os(REAL) {
+pub(super) fn assemble(name: &Name, arguments: &[OsString]) -> ExitCode {
+    if let Some(real) = std::env::var_os(name.real) {
         // If it is itself a stand-in (`emulate` under `emulate`), it must not start another one.
-        match Command::new(&real).args(arguments).env_remove(REAL).status() {
+        match Command::new(&real).args(arguments).env_remove(name.real).status() {
             Ok(status) if status.success() => {}
             Ok(status) => return tools::code_of(status),
             Err(error) => {

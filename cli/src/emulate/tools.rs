@@ -10,12 +10,13 @@ use super::{nvcc, ptxas};
 pub(crate) fn stand_in() -> Option<ExitCode> {
     let mut arguments = std::env::args_os();
     let name = arguments.next()?;
-    let run = match Path::new(&name).file_name().and_then(OsStr::to_str)? {
-        "ptxas" => ptxas::assemble,
-        "nvcc" => nvcc::compile,
-        _ => return None,
-    };
-    Some(run(&arguments.collect::<Vec<_>>()))
+    let name = Path::new(&name).file_name().and_then(OsStr::to_str)?;
+    let arguments: Vec<_> = arguments.collect();
+    if name == "nvcc" {
+        return Some(nvcc::compile(&arguments));
+    }
+    let ptxas = ptxas::NAMES.iter().find(|ptxas| ptxas.program == name)?;
+    Some(ptxas::assemble(ptxas, &arguments))
 }
 
 /// The program that a shell finds by a name.

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex};
 
 use crate::link_map::LinkMap;
 use crate::{ASKED, COMPILERS, FOLDER, FOUND, INTERPOSER, LOADED, STAND_INS};
@@ -37,6 +37,12 @@ static HERE: LazyLock<Option<PathBuf>> = LazyLock::new(|| std::env::var_os(FOLDE
 /// What comes between the program and the driver of the folder, which it finds for itself, being a library of ours.
 static BETWEEN: LazyLock<Option<PathBuf>> =
     LazyLock::new(|| std::env::var_os(INTERPOSER).map(PathBuf::from).filter(|path| path.exists()));
+
+/// The compilers of the program for which this process has stand-ins, in the order of `COMPILERS`.
+static SERVED: Mutex<[Option<PathBuf>; COMPILERS.len()]> = Mutex::new([const { None }; COMPILERS.len()]);
+
+/// `LA_SER_ORIG` of `link.h`: the loader has the name from the program, not from its search.
+const BY_PROGRAM: c_uint = 1;
 
 /// `la_version`: this auditor uses what every version has.
 // SAFETY: the name is the loader's, so is the signature (`man 7 rtld-audit`), and no other function of this library has
@@ -83,7 +89,7 @@ fn loaded(folder: &Path, name: &CStr) {
 // SAFETY: the name is the loader's, so is the signature (`man 7 rtld-audit`), and no other function of this library has
 // the name.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn la_objsearch(name: *const c_char, cookie: *mut usize, _: c_uint) -> *const c_char {
+unsafe extern "C" fn la_objsearch(name: *const c_char, cookie: *mut usize, flag: c_uint) -> *const c_char {
     if name.is_null() {
         return name;
     }
@@ -95,21 +101,24 @@ unsafe extern "C" fn la_objsearch(name: *const c_char, cookie: *mut usize, _: c_
     let asked = Path::new(OsStr::from_bytes(unsafe { CStr::from_ptr(name) }.to_bytes()));
     let found = HERE
         .as_deref()
-        .and_then(|folder| if is_ours { for_ours(folder, asked) } else { instead(folder, asked) });
+        .and_then(|folder| if is_ours { for_ours(folder, asked) } else { instead(folder, asked, flag) });
     let found = found.and_then(|path| CString::new(path.into_os_string().into_encoded_bytes()).ok());
     // The loader keeps no copy: one for each search, of which there are few.
     found.map_or(name, |path| path.into_raw())
 }
 
 /// The file for a name; `None` where it is the one that was asked for.
-fn instead(folder: &Path, asked: &Path) -> Option<PathBuf> {
+fn instead(folder: &Path, asked: &Path, flag: c_uint) -> Option<PathBuf> {
     let file = asked.file_name()?.to_str()?;
     if let Some((_, ours)) = DRIVERS.iter().find(|(name, _)| *name == file) {
         let between = BETWEEN.clone().filter(|_| *ours == DRIVER);
         return between.or_else(|| Some(folder.join(ours)).filter(|path| path.exists()));
     }
-    let compiler = COMPILERS.iter().find(|stem| is_version_of(file, stem))?;
+    let (index, compiler) = COMPILERS.iter().enumerate().find(|(_, stem)| is_version_of(file, stem))?;
     let stand_ins = folder.join(STAND_INS);
+    if flag != BY_PROGRAM && is_served(index, file) {
+        return Some(stand_ins.join(compiler));
+    }
     // A bare name is looked for in folders next, each of which comes here; one that lacks the file is not taken.
     if !asked.as_os_str().as_bytes().contains(&b'/') {
         leave_word(&stand_ins, &format!("{compiler}{ASKED}"), asked);
@@ -119,7 +128,21 @@ fn instead(folder: &Path, asked: &Path) -> Option<PathBuf> {
     // For this process, and for those that it forks.
     leave_word(&stand_ins, &format!("{compiler}.{}", std::process::id()), &whole)?;
     leave_word(&stand_ins, &format!("{compiler}{FOUND}"), &whole)?;
+    // Not waited for: a forked child has the lock as another thread of its parent left it.
+    if let Ok(mut served) = SERVED.try_lock() {
+        served[index] = whole.canonicalize().ok();
+    }
     Some(stand_ins.join(compiler))
+}
+
+/// Whether the process has a stand-in under that name. A library that was loaded by its path is not looked for in folders when
+/// another one needs it: it is found by its `soname`, which the stand-in lacks.
+fn is_served(index: usize, file: &str) -> bool {
+    let Ok(served) = SERVED.try_lock() else { return false };
+    let name = served[index].as_deref().and_then(Path::file_name).and_then(OsStr::to_str);
+    // `libnvrtc.so.13.0.88` has the `soname` `libnvrtc.so.13`.
+    let rest = name.and_then(|name| name.strip_prefix(file));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// For a stand-in, which looks for what it stands for beside its name, and in any folder for itself.

@@ -42,7 +42,7 @@ fn name(text: &str) -> Option<String> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let end = text.find(|c| !is_part(c)).unwrap_or(text.len());
     let (name, rest) = text.split_at_checked(end)?;
-    let is_whole = rest.is_empty() || rest.starts_with([' ', '\t', '(', ';']);
+    let is_whole = rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n', '(', ';']);
     (is_whole && name.starts_with(|c: char| !c.is_ascii_digit())).then(|| name.to_owned())
 }
 
@@ -110,9 +110,9 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_visible() {
-        let text = b".func  (.param .b64 func_retval0) alloc(\n.func alloc2()\n.visible .func alloc()\n.func plain()";
+        let text = b".func  (.param .b64 func_retval0) alloc\n(\n)\n;\n.func  (.param .b64 func_retval0) alloc(\n.func alloc2()\n.visible .func alloc()\n.func plain()";
         let made = exported(text, &["alloc".into(), "plain".into()]);
-        let expected = b".visible .func  (.param .b64 func_retval0) alloc(\n.func alloc2()\n.visible .func alloc()\n.visible .func plain()";
+        let expected = b".visible .func  (.param .b64 func_retval0) alloc\n(\n)\n;\n.visible .func  (.param .b64 func_retval0) alloc(\n.func alloc2()\n.visible .func alloc()\n.visible .func plain()";
         assert_eq!(String::from_utf8_lossy(&made), String::from_utf8_lossy(expected));
     }
 }

@@ -7,11 +7,14 @@ normalisation and beside a residual.
 What each kernel was given is computed with NumPy, too, in double precision, with a bound for the error of each number (`Bounded`), which follows
 from how often the kernel rounds. No tolerance is chosen by hand: each number of each kernel must be within its bound. Then the whole network is
 computed in double precision: how far apart the results are is printed, and the bits of the kernels' result as a hash, by which two devices
-can be compared.
+can be compared. Where the hash is known for the compiler, NVVM, it must be that.
 """
 
+import functools
 import hashlib
 import math
+import re
+import unittest
 
 import numpy as np
 from numba import cuda, float32
@@ -20,6 +23,8 @@ TOKENS, WIDTH, HEADS, HIDDEN, LAYERS = 24, 32, 4, 64, 2
 TILE = 8
 # Half a unit in the last place of a float, relative: the error of one rounding.
 U = 2.0**-24
+# The hash of the result's bits on an H200 (driver 580.159.04), by the version of NVVM that compiled the kernels.
+BITS = {"13.0.88": "f165e84bccc01cfc"}
 
 
 @cuda.jit
@@ -255,7 +260,9 @@ def with_numpy(x, layers):
     return x.value
 
 
-def test_every_number_is_within_its_bound():
+@functools.cache
+def checked():
+    """The result of the network, of which each kernel was within its bound."""
     random = np.random.default_rng(1)
     layers = [parameters(random) for _ in range(LAYERS)]
     x = random.standard_normal((TOKENS, WIDTH)).astype(np.float32)
@@ -271,8 +278,26 @@ def test_every_number_is_within_its_bound():
     result = on_device(x, layers, check)
     print(f"{len(shares)} kernels; the largest share of a bound: {max(shares):.3f}; the widest bound: {max(bounds):.1e}, relative")
     print(f"from NumPy's whole network: {np.abs(result - with_numpy(x, layers)).max():.1e}, of up to {np.abs(result).max():.2f}")
-    print(f"bits: {hashlib.sha256(result.tobytes()).hexdigest()[:16]}")
+    return result
+
+
+def test_every_number_is_within_its_bound():
+    checked()
+
+
+def test_the_bits_are_those_of_an_h200():
+    bits = hashlib.sha256(checked().tobytes()).hexdigest()[:16]
+    # NVVM writes its version into the PTX.
+    compiler = re.search(r"V(\d+\.\d+\.\d+)", next(iter(multiply.inspect_asm().values())))[1]
+    print(f"bits, compiled with NVVM {compiler}: {bits}")
+    if compiler not in BITS:
+        raise unittest.SkipTest(f"the bits with NVVM {compiler} are not known")
+    assert bits == BITS[compiler]
 
 
 if __name__ == "__main__":
     test_every_number_is_within_its_bound()
+    try:
+        test_the_bits_are_those_of_an_h200()
+    except unittest.SkipTest as skipped:
+        print(skipped)

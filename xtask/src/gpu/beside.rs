@@ -14,8 +14,9 @@ const SCRIPT: &str = include_str!("beside.sh");
 pub(super) fn pack(folder: &Path) -> Result<u64> {
     let (root, bin) = (root()?, folder.join("bin"));
     // Optimised: the emulator does as much as the GPU.
-    let emulator = ["test", "--no-run", "--package", "cuda-emulator", "--test", "wgmma_device", "--release"];
-    super::put(&bin, build(&[&emulator[..], &["--test", "driver_truth"]].concat())?.iter())?;
+    let emulator = ["test", "--no-run", "--package", "cuda-emulator", "--release"];
+    let tests = ["matrix_device", "wgmma_device", "driver_truth"].iter().flat_map(|name| ["--test", name]);
+    super::put(&bin, build(&emulator.into_iter().chain(tests).collect::<Vec<_>>())?.iter())?;
     let gemm = ["test", "--no-run", "--package", "cuda-launch", "--test", "hopper_gemm", "--release"];
     super::put(&bin, build(&gemm)?.iter())?;
     let tool = build(&["build", "--package", "cuda-launch-cli", "--release"])?;

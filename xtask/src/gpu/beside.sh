@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The emulator beside a GPU: the same kernels on both, by bits. Made by `cargo xtask gpu --beside`.
 #
-#     beside.sh OUT [PHASE...]      phases: wgmma truth gemm triton cub exports; all of them if none is named
+#     beside.sh OUT [PHASE...]      phases: matrix wgmma truth gemm triton cub exports; all of them if none is named
 #
 # OUT has a log for each phase; its last lines are printed. Triton, `nvcc` with CUB's headers and `nm` are those of the machine. The
 # exit status is 1 if anything differs.
@@ -11,7 +11,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 out=${1:?usage: beside.sh OUT [PHASE...]}
 shift
 mkdir -p "$out" && out=$(cd "$out" && pwd)
-phases=${*:-wgmma truth gemm triton cub exports}
+phases=${*:-matrix wgmma truth gemm triton cub exports}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 if command -v xz >/dev/null; then
@@ -20,6 +20,10 @@ else
     python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' "$here/bin.tar.xz" "$work"
 fi
 bin=$work/bin tool=$work/bin/cuda-launch
+
+matrix() {
+    "$bin/matrix_device" --ignored --nocapture
+}
 
 wgmma() {
     "$bin/wgmma_device" --ignored --nocapture

@@ -1,12 +1,18 @@
 //! Libraries and their kernels, which belong to no context.
+//!
+//! One test at a time: one captures in a context by a driver of its own, and of such a capture nothing is known to a wait for the same context
+//! by the driver of the others.
 
 #![allow(unsafe_code)] // Launches: the comment at each tells its arguments.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
+#[path = "support/alone.rs"]
+mod alone;
 mod references;
 #[path = "support/spies.rs"]
 mod spies;
 
+use alone::alone;
 use cuda_launch::error::GlobalError;
 use cuda_launch::graph::InstantiateFlags;
 use cuda_launch::module::{
@@ -35,6 +41,7 @@ fn handles_may_be_shared_and_sent() {
 
 #[test]
 fn a_kernel_of_a_library_is_launched() {
+    let _alone = alone();
     let gpu = Gpu::new();
     let library = library(&gpu, GLOBALS);
     let kernel = library.kernel("count").unwrap();
@@ -64,6 +71,7 @@ fn a_kernel_of_a_library_is_launched() {
 
 #[test]
 fn kernels_are_enumerated() {
+    let _alone = alone();
     let gpu = Gpu::new();
     let library = library(&gpu, GLOBALS);
     let mut names = library.kernel_names().unwrap();
@@ -84,6 +92,7 @@ fn kernels_are_enumerated() {
 
 #[test]
 fn attributes_of_a_kernel_are_those_of_its_functions() {
+    let _alone = alone();
     let gpu = Gpu::new();
     let library = library(&gpu, SHARED);
     let kernel = library.kernel("static_1k").unwrap();
@@ -101,6 +110,7 @@ fn attributes_of_a_kernel_are_those_of_its_functions() {
 
 #[test]
 fn variables_of_a_library() {
+    let _alone = alone();
     let gpu = Gpu::new();
     let library = library(&gpu, GLOBALS);
     let module = library.module(&gpu.ctx).unwrap();
@@ -145,6 +155,7 @@ unsafe extern "C" fn managed(
 
 #[test]
 fn a_variable_of_all_contexts_has_one_handle() {
+    let _alone = alone();
     let driver = spies::driver_with(|name| match name {
         "cuModuleGetGlobal_v2" => managed as *const c_void,
         _ => std::ptr::null(),
@@ -178,6 +189,7 @@ unsafe extern "C" fn nameless(_: *mut *const c_char, _: *mut c_void) -> CUresult
 
 #[test]
 fn a_driver_that_names_nothing_is_no_crash() {
+    let _alone = alone();
     let driver = spies::driver_with(|name| match name {
         "cuFuncGetName" | "cuKernelGetName" => nameless as *const c_void,
         _ => std::ptr::null(),
@@ -191,6 +203,7 @@ fn a_driver_that_names_nothing_is_no_crash() {
 
 #[test]
 fn images_are_checked_before_the_driver_which_takes_anything() {
+    let _alone = alone();
     let gpu = Gpu::new();
     let load = |bytes: &[u8]| CudaLibrary::load(gpu.ctx.driver(), bytes);
     let cubin = include_bytes!("kernels/vecadd_sm90.cubin");
@@ -205,6 +218,7 @@ fn images_are_checked_before_the_driver_which_takes_anything() {
 
 #[test]
 fn options_of_a_library() {
+    let _alone = alone();
     let gpu = Gpu::new();
     let options =
         LibraryOptions::new().jit(JitOptions::new().max_registers(64).line_info(true)).preserve(true);
@@ -221,6 +235,7 @@ fn options_of_a_library() {
 
 #[test]
 fn a_driver_before_12_0_is_named() {
+    let _alone = alone();
     let gpu = Gpu::new();
     let find = |name: &std::ffi::CStr| match name.to_str().unwrap() {
         name if name.starts_with("cuLibrary") || name.starts_with("cuKernel") => std::ptr::null(),
@@ -240,6 +255,7 @@ fn a_driver_before_12_0_is_named() {
 /// Also where nothing but the graph has the library any more.
 #[test]
 fn a_graph_keeps_the_library_of_a_kernel() {
+    let _alone = alone();
     let gpu = Gpu::new();
     let library = library(&gpu, GLOBALS);
     let mut out = gpu.zeros::<u32>(1);

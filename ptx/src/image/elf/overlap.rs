@@ -1,6 +1,6 @@
 //! Which parts of a file may share bytes.
 
-use super::tables::{HEADER, PROGRAM_HEADER, REL, RELA, SECTION_INFO, STRTAB, SYMTAB, segments};
+use super::tables::{HEADER, NOTE, PROGRAM_HEADER, REL, RELA, SECTION_INFO, STRTAB, SYMTAB, segments};
 use super::{Bytes, ImageError, Sections, section};
 use crate::order::in_order;
 
@@ -27,7 +27,7 @@ enum What {
 enum Role {
     /// A header, or a table of headers.
     Header,
-    /// A section whose contents are followed: strings, symbols, relocations, attributes.
+    /// A section whose contents are followed: strings, symbols, relocations, notes, attributes.
     Structure,
     /// Code, data, debug information.
     Contents,
@@ -42,7 +42,7 @@ fn parts<'a>(bytes: Bytes<'a>, sections: Sections<'a>) -> impl Iterator<Item = P
     let segments = header(start, start.saturating_add(count * PROGRAM_HEADER), What::Segments);
     let contents = sections.iter().enumerate().filter(|(_, s)| s.has_data() && s.size() != 0);
     let contents = contents.map(|(index, section)| {
-        let followed = matches!(section.kind(), STRTAB | SYMTAB | RELA | REL | SECTION_INFO);
+        let followed = matches!(section.kind(), STRTAB | SYMTAB | RELA | REL | NOTE | SECTION_INFO);
         let role = if followed { Role::Structure } else { Role::Contents };
         let start = section.place();
         Part { start, end: start + section.size(), what: What::Section(index as u32), role }
@@ -98,17 +98,11 @@ impl Reach {
     #[inline(always)]
     fn add(&mut self, part: Part) -> Result<(), (Part, Part)> {
         let is_contents = part.role == Role::Contents;
-        if let Some(other) = if is_contents { self.followed } else { self.any }
-            && part.start < other.end
-        {
-            let twins = (part.start, part.end) == (other.start, other.end)
-                && matches!(
-                    (part.role, other.role),
-                    (Role::Contents, Role::Structure) | (Role::Structure, Role::Contents)
-                );
-            if !twins {
-                return Err((part, other));
-            }
+        // Of those that are followed, no two share bytes, even if contents of the same range come before them.
+        let any = self.any.filter(|_| !is_contents);
+        let overlapped = [any, self.followed].into_iter().flatten().find(|other| overlaps(part, *other));
+        if let Some(other) = overlapped {
+            return Err((part, other));
         }
         let farther = |other: Option<Part>| other.is_none_or(|other| part.end > other.end);
         if farther(self.any) {
@@ -119,6 +113,17 @@ impl Reach {
         }
         Ok(())
     }
+}
+
+/// Whether a part and an earlier one share bytes that they must not share.
+#[inline(always)]
+fn overlaps(part: Part, other: Part) -> bool {
+    let twins = (part.start, part.end) == (other.start, other.end)
+        && matches!(
+            (part.role, other.role),
+            (Role::Contents, Role::Structure) | (Role::Structure, Role::Contents)
+        );
+    part.start < other.end && !twins
 }
 
 fn name<'a>(what: What, sections: Sections<'a>) -> &'a str {

@@ -29,7 +29,7 @@ thread_local! {
     static CURRENT: RefCell<Option<CurrentWork>> = const { RefCell::new(None) };
 }
 
-/// Whether a thread has ever had a place. In a process that does not check for races, this is all that is looked at.
+/// Whether any thread has ever had current work. In a process that does not check for races, this is all that is looked at.
 static IS_USED: AtomicBool = AtomicBool::new(false);
 
 /// Sets the place of this thread's work; the previous one is the result. A thread that is about to end has none.
@@ -192,13 +192,13 @@ pub(super) struct Accesses {
 
 impl Accesses {
     /// Adds a range of device memory, or of host memory that is not only the call's.
-    pub(super) fn add(&mut self, memory: &Memory, address: u64, bytes: u64, way: AccessKind, writes: bool) {
+    pub(super) fn add(&mut self, memory: &Memory, address: u64, bytes: u64, kind: AccessKind, writes: bool) {
         let list = if writes { &mut self.writes } else { &mut self.reads };
         let ranges = memory.host_ranges(address, bytes);
         if ranges.is_empty() {
-            list.push(Run { start: address, end: address.saturating_add(bytes), way, by: 0 });
+            list.push(Run { start: address, end: address.saturating_add(bytes), kind, by: 0 });
         }
-        list.extend(ranges.into_iter().map(|range| Run { start: range.start, end: range.end, way, by: 0 }));
+        list.extend(ranges.into_iter().map(|range| Run { start: range.start, end: range.end, kind, by: 0 }));
     }
 
     /// All of it, as what a piece of work has accessed.

@@ -47,7 +47,7 @@ impl AccessKind {
 
     /// Whether it stands for the same bytes accessed in another way before.
     fn covers(self, before: AccessKind) -> bool {
-        let is_usual = |way| matches!(way, AccessKind::Plain | AccessKind::Silent | AccessKind::Copy);
+        let is_usual = |kind| matches!(kind, AccessKind::Plain | AccessKind::Silent | AccessKind::Copy);
         self == before || is_usual(before) && matches!(self, AccessKind::Plain | AccessKind::Copy)
     }
 }
@@ -57,7 +57,7 @@ impl AccessKind {
 pub(crate) struct Run {
     pub(crate) start: u64,
     pub(crate) end: u64,
-    pub(crate) way: AccessKind,
+    pub(crate) kind: AccessKind,
     /// Who accessed them: a number that the owner of the list gives a meaning.
     pub(crate) by: u32,
 }
@@ -84,7 +84,7 @@ impl Runs {
             return;
         }
         match self.0.last_mut() {
-            Some(last) if last.end == run.start && (last.way, last.by) == (run.way, run.by) => {
+            Some(last) if last.end == run.start && (last.kind, last.by) == (run.kind, run.by) => {
                 last.end = run.end;
             }
             _ => self.0.push(run),
@@ -106,12 +106,12 @@ impl Runs {
 
     /// Takes out the bytes that `other` has in its place.
     fn cover(&mut self, other: &Runs) {
-        self.take_out(other, |mine, run| run.way.covers(mine.way));
+        self.take_out(other, |mine, run| run.kind.covers(mine.kind));
     }
 
     /// Takes out a range.
     pub(super) fn forget(&mut self, start: u64, end: u64) {
-        let gone = Run { start, end, way: AccessKind::Plain, by: 0 };
+        let gone = Run { start, end, kind: AccessKind::Plain, by: 0 };
         self.take_out(&Runs(vec![gone]), |_, _| true);
     }
 
@@ -186,7 +186,7 @@ impl Reach {
 
     /// Whether others may learn of something by what it does.
     pub(super) fn may_synchronise(&self) -> bool {
-        self.reads.iter().chain(self.writes.iter()).any(|run| run.way.may_synchronise())
+        self.reads.iter().chain(self.writes.iter()).any(|run| run.kind.may_synchronise())
     }
 
     /// Takes out what a later piece of work has accessed as well: whoever is to be behind this one has to be behind that one.
@@ -219,7 +219,7 @@ fn meet(met: &mut Met, (earlier, first): (&Runs, bool), (later, second): (&Runs,
     }
     for run in later.iter() {
         for before in earlier.over(run) {
-            match before.way.meets(run.way) {
+            match before.kind.meets(run.kind) {
                 Meeting::Harmless => {}
                 Meeting::Synchronises => met.synchronised = true,
                 Meeting::Race => {
@@ -238,8 +238,8 @@ fn meet(met: &mut Met, (earlier, first): (&Runs, bool), (later, second): (&Runs,
 mod tests {
     use super::*;
 
-    fn run(start: u64, end: u64, way: AccessKind) -> Run {
-        Run { start, end, way, by: 0 }
+    fn run(start: u64, end: u64, kind: AccessKind) -> Run {
+        Run { start, end, kind, by: 0 }
     }
 
     fn runs(list: &[(u64, u64)]) -> Runs {
@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn atomics_and_flags_are_no_races_but_copies_beside_atomics_are() {
-        let by = |way| Reach { writes: Runs::of(vec![run(0, 4, way)]), reads: Runs::default() };
+        let by = |kind| Reach { writes: Runs::of(vec![run(0, 4, kind)]), reads: Runs::default() };
         let met = |one, other| {
             let Met { clashes, synchronised } = by(one).meet(&by(other));
             (clashes.len(), synchronised)

@@ -95,11 +95,11 @@ impl Table {
 
     pub(super) fn begin(&mut self, past: &mut VectorClock, lane: u64, label: Label) -> u64 {
         let count = self.number();
-        let tick = Epoch { lane, count };
-        self.work.insert(count, Work::new(tick, past.clone(), label));
+        let epoch = Epoch { lane, count };
+        self.work.insert(count, Work::new(epoch, past.clone(), label));
         self.running.insert(count);
         *self.lanes.entry(lane).or_default() += 1;
-        past.add(tick);
+        past.add(epoch);
         count
     }
 
@@ -107,7 +107,7 @@ impl Table {
     pub(super) fn past_of(&self, number: u64) -> VectorClock {
         let Some(work) = self.work.get(&number) else { return VectorClock::default() };
         let mut past = work.past.clone();
-        past.add(work.tick);
+        past.add(work.epoch);
         past
     }
 
@@ -184,8 +184,8 @@ impl Table {
             }
             let met = other.reach.meet(&work.reach);
             if met.synchronised {
-                other.partners.push(work.tick);
-                work.partners.push(other.tick);
+                other.partners.push(work.epoch);
+                work.partners.push(other.epoch);
                 if let Some(known) = other.known {
                     work.known = Some(work.known.map_or(known, |own| own.min(known)));
                 }
@@ -279,9 +279,9 @@ impl Table {
         let (mut left, mut next): (Vec<&Work>, _) = (self.work.values().collect(), vec![from]);
         while let Some(work) = next.pop() {
             left.retain(|other| {
-                let follows = leads(work, other) || work.partners.contains(&other.tick);
+                let follows = leads(work, other) || work.partners.contains(&other.epoch);
                 if follows {
-                    all.insert(other.tick.count);
+                    all.insert(other.epoch.count);
                     // Where the others lead to, their clocks say already.
                     next.extend(Some(*other).filter(|other| !other.partners.is_empty()));
                 }
@@ -318,7 +318,7 @@ impl Table {
 
     /// Whether a kernel behind it in its stream may yet begin before it is over.
     fn is_awaited(&self, number: u64, work: &Work) -> bool {
-        let is_over = |later: &Work| later.tick.lane == work.tick.lane && later.ended.is_some();
+        let is_over = |later: &Work| later.epoch.lane == work.epoch.lane && later.ended.is_some();
         work.releases && !self.work.range(number + 1..).any(|(_, later)| is_over(later))
     }
 
@@ -343,10 +343,10 @@ impl Table {
 
     fn remove(&mut self, number: u64) {
         let Some(work) = self.work.remove(&number) else { return };
-        if let Some(count) = self.lanes.get_mut(&work.tick.lane) {
+        if let Some(count) = self.lanes.get_mut(&work.epoch.lane) {
             *count -= 1;
             if *count == 0 {
-                self.lanes.remove(&work.tick.lane);
+                self.lanes.remove(&work.epoch.lane);
             }
         }
     }

@@ -23,24 +23,24 @@ impl VectorClock {
     }
 
     /// Whether that work is in it.
-    pub(super) fn contains(&self, tick: Epoch) -> bool {
-        self.known(tick.lane).is_some_and(|known| tick.count <= known)
+    pub(super) fn contains(&self, epoch: Epoch) -> bool {
+        self.known(epoch.lane).is_some_and(|known| epoch.count <= known)
     }
 
     fn known(&self, lane: u64) -> Option<u64> {
-        let at = self.lanes.binary_search_by_key(&lane, |tick| tick.lane).ok()?;
-        self.lanes.get(at).map(|tick| tick.count)
+        let at = self.lanes.binary_search_by_key(&lane, |epoch| epoch.lane).ok()?;
+        self.lanes.get(at).map(|epoch| epoch.count)
     }
 
     /// Adds that work, and what is before it in its lane.
-    pub(super) fn add(&mut self, tick: Epoch) {
-        match self.lanes.binary_search_by_key(&tick.lane, |known| known.lane) {
+    pub(super) fn add(&mut self, epoch: Epoch) {
+        match self.lanes.binary_search_by_key(&epoch.lane, |known| known.lane) {
             Ok(at) => {
                 if let Some(known) = self.lanes.get_mut(at) {
-                    known.count = known.count.max(tick.count);
+                    known.count = known.count.max(epoch.count);
                 }
             }
-            Err(at) => self.lanes.insert(at, tick),
+            Err(at) => self.lanes.insert(at, epoch),
         }
     }
 
@@ -51,12 +51,12 @@ impl VectorClock {
             self.lanes.clone_from(&other.lanes);
             return;
         }
-        other.lanes.iter().for_each(|tick| self.add(*tick));
+        other.lanes.iter().for_each(|epoch| self.add(*epoch));
     }
 
     /// Forgets the other lanes.
     pub(super) fn retain(&mut self, keep: impl Fn(u64) -> bool) {
-        self.lanes.retain(|tick| keep(tick.lane));
+        self.lanes.retain(|epoch| keep(epoch.lane));
     }
 }
 
@@ -66,14 +66,14 @@ mod tests {
 
     #[test]
     fn the_later_of_two_counts_stays() {
-        let tick = |lane, count| Epoch { lane, count };
+        let epoch = |lane, count| Epoch { lane, count };
         let (mut one, mut other) = (VectorClock::of_host(3), VectorClock::of_host(1));
-        one.add(tick(1, 4));
-        other.add(tick(2, 1));
-        other.add(tick(1, 2));
+        one.add(epoch(1, 4));
+        other.add(epoch(2, 1));
+        other.add(epoch(1, 2));
         other.join(&one);
-        assert!(other.contains(tick(1, 4)) && other.contains(tick(2, 1)) && other.host == 3);
-        assert!(!other.contains(tick(1, 5)) && !other.contains(tick(3, 0)));
+        assert!(other.contains(epoch(1, 4)) && other.contains(epoch(2, 1)) && other.host == 3);
+        assert!(!other.contains(epoch(1, 5)) && !other.contains(epoch(3, 0)));
         one.join(&VectorClock::default());
         one.retain(|lane| lane != 1);
         assert_eq!(one, VectorClock::of_host(3));

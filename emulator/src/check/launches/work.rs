@@ -39,7 +39,7 @@ pub(crate) enum Frees {
 /// A piece of work that has begun.
 #[derive(Debug)]
 pub(super) struct Work {
-    pub(super) tick: Epoch,
+    pub(super) epoch: Epoch,
     pub(super) past: VectorClock,
     pub(super) label: Label,
     /// Since when it is over: the number of what begins next then.
@@ -62,11 +62,11 @@ pub(super) struct Work {
 }
 
 impl Work {
-    pub(super) fn new(tick: Epoch, past: VectorClock, label: Label) -> Work {
+    pub(super) fn new(epoch: Epoch, past: VectorClock, label: Label) -> Work {
         let (reach, actors, partners, gone) = (Reach::default(), Vec::new(), Vec::new(), Vec::new());
         let (ended, known, may_synchronise, releases, beside) = (None, None, false, false, Vec::new());
         Work {
-            tick,
+            epoch,
             past,
             label,
             ended,
@@ -83,18 +83,18 @@ impl Work {
 
     /// Whether it is over before that one begins.
     pub(super) fn is_before(&self, other: &Work) -> bool {
-        self.is_in(&other.past) && !other.beside.contains(&self.tick.count)
+        self.is_in(&other.past) && !other.beside.contains(&self.epoch.count)
             || self.known.is_some_and(|known| known <= other.past.host)
     }
 
     /// Whether it, or what it has synchronised with, is in that past.
     pub(super) fn is_in(&self, past: &VectorClock) -> bool {
-        past.contains(self.tick) || self.partners.iter().any(|partner| past.contains(*partner))
+        past.contains(self.epoch) || self.partners.iter().any(|partner| past.contains(*partner))
     }
 
     /// Whether its bytes can be compared with those of a later one: not where that began after these were freed.
     pub(super) fn concerns(&self, later: &Work) -> bool {
-        self.label.frees != Frees::Allocation || later.tick.count < self.tick.count
+        self.label.frees != Frees::Allocation || later.epoch.count < self.epoch.count
     }
 
     /// The finding for bytes that it shares with an earlier one; `bytes` says where they are.
@@ -108,7 +108,7 @@ impl Work {
             access: self.actor(clash.by[1], clash.writes[1]),
             other: Some(earlier.actor(clash.by[0], clash.writes[0])),
             advice: Some(match is_edge {
-                _ if self.beside.contains(&earlier.tick.count) => EARLY_ADVICE,
+                _ if self.beside.contains(&earlier.epoch.count) => EARLY_ADVICE,
                 true => EDGE_ADVICE,
                 false if self.label.is_by_kernel || earlier.label.is_by_kernel => KERNEL_ADVICE,
                 false => STREAM_ADVICE,

@@ -94,12 +94,12 @@ impl Batch {
     fn note(&self, ongoing: Ongoing, turn: &Turn) {
         let (memory, mut accesses) = (&turn.state.memory, Accesses::default());
         for operation in &self.operations {
-            let (word, way, writes) = match operation {
+            let (word, kind, writes) = match operation {
                 Operation::Wait(word, _) => (word, AccessKind::Poll, false),
                 Operation::Write(word) => (word, AccessKind::Flag, true),
                 Operation::Barrier(_) => continue,
             };
-            accesses.add(memory, word.address, word.bytes as u64, way, writes);
+            accesses.add(memory, word.address, word.bytes as u64, kind, writes);
             if !writes && memory.is_seen_elsewhere(word.address) {
                 ongoing.hear_host();
             }

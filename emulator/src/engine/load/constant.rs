@@ -22,6 +22,7 @@ pub(super) fn check(module: &Module<'_>, nested: &[Variable<'_>]) -> Result<(), 
     }
     let nested = nested.iter().filter(|variable| variable.space == Space::Const);
     let mut variables: Vec<&Variable<'_>> = known.into_values().chain(nested).collect();
+    // Names are parts of one text: these are in its order.
     variables.sort_by_key(|variable| (variable.linkage == Linkage::Internal, variable.name.as_ptr().addr()));
     let mut bytes = 0_u64;
     for variable in variables {

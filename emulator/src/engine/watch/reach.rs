@@ -45,14 +45,14 @@ impl Family {
             }
             let end = start + bytes;
             let write = cell.write().and_then(|stamp| list.entry(stamp, true));
-            if let Some((way, by)) = write {
-                writes.push(Run { start, end, way, by });
+            if let Some((kind, by)) = write {
+                writes.push(Run { start, end, kind, by });
             }
             // Whoever may not read what is written may not write it either.
-            if write.is_none_or(|(way, _)| way != AccessKind::Plain)
-                && let Some((way, by)) = list.read(cell)
+            if write.is_none_or(|(kind, _)| kind != AccessKind::Plain)
+                && let Some((kind, by)) = list.read(cell)
             {
-                reads.push(Run { start, end, way, by });
+                reads.push(Run { start, end, kind, by });
             }
         }
         Touched { reach: Reach { reads, writes }, actors: list.actors }

@@ -8,7 +8,7 @@ fn begin(table: &mut Table, past: &mut VectorClock, lane: u64) -> u64 {
 }
 
 fn end(table: &mut Table, number: u64, runs: &[(u64, AccessKind)]) -> Ended {
-    let runs = runs.iter().map(|(start, way)| Run { start: *start, end: start + 4, way: *way, by: 0 });
+    let runs = runs.iter().map(|(start, kind)| Run { start: *start, end: start + 4, kind: *kind, by: 0 });
     let reach = Reach { reads: Runs::default(), writes: Runs::of(runs.collect()) };
     table.end(number, reach, Vec::new(), &|address, _| (address, String::new()))
 }
@@ -101,10 +101,10 @@ fn races_are_held_in_bounds() {
         let runs: Vec<_> = (0..1000).map(|at| (8 * at, AccessKind::Plain)).collect();
         let number = begin(&mut table, &mut pasts[lane], lane as u64);
         let actors = (0..1000).map(|line| Actor { ptx_line: line, ..Actor::of_call("write") }).collect();
-        let run = |(by, (start, way)): (usize, &(u64, AccessKind))| Run {
+        let run = |(by, (start, kind)): (usize, &(u64, AccessKind))| Run {
             start: *start,
             end: start + 4,
-            way: *way,
+            kind: *kind,
             by: by as u32,
         };
         let writes = Runs::of(runs.iter().enumerate().map(run).collect());

@@ -19,13 +19,26 @@ from triton_products import attention, compiled, matmul
 
 BLOCK, N = 64, 256
 CASES = [(80, 4, 3), (90, 4, 3), (90, 8, 2)]
-TYPES = {"fp16": "f16", "bf16": "bf16"}
+# As the tool names them; it has no floats of 8 bits.
+TYPES = {"fp16": "f16", "bf16": "bf16", "fp32": "f32", "fp8e5": "u8", "fp8e4nv": "u8", "i8": "i8"}
+# What Triton compiles attention for; fp32 takes more shared memory than there is.
+ATTENTION = ("fp16", "bf16")
 
 
 def number(kind):
-    """Between -2 and 2, as two bytes."""
+    """Between -2 and 2; of 8 bits, any integer, or a float of at most 2."""
     value = random.uniform(-2, 2)
-    return struct.pack("<e", value) if kind == "fp16" else struct.pack("<f", value)[2:]
+    match kind:
+        case "fp16":
+            return struct.pack("<e", value)
+        case "bf16":
+            return struct.pack("<f", value)[2:]
+        case "fp32":
+            return struct.pack("<f", value)
+        case "fp8e5" | "fp8e4nv":
+            return bytes([random.randrange(2) << 7 | random.randrange(0x40)])
+        case "i8":
+            return random.randbytes(1)
 
 
 def command(made, kind, driver, output, *options):
@@ -58,8 +71,11 @@ wrong = 0
 for kind in TYPES:
     for at in range(3):
         (folder / f"{kind}_{at}.bin").write_bytes(b"".join(number(kind) for _ in range(N * N)))
-    for kernel in (matmul, attention):
+    for kernel in (matmul, attention) if kind in ATTENTION else (matmul,):
         for arch, warps, stages in CASES:
+            # Which Ampere lacks.
+            if kind == "fp8e4nv" and arch < 89:
+                continue
             made = compiled(kernel, kind, BLOCK, arch, warps, stages)
             (folder / "kernel.ptx").write_text(made.asm["ptx"])
             before = (folder / f"{kind}_{2 if kernel is matmul else 0}.bin").read_bytes()

@@ -9,10 +9,11 @@ from triton.compiler import ASTSource
 @triton.jit
 def matmul(a, b, c, n, BLOCK: tl.constexpr):
     i, j = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    total = tl.zeros((BLOCK, BLOCK), tl.float32)
+    total = tl.zeros((BLOCK, BLOCK), tl.int32 if a.dtype.element_ty == tl.int8 else tl.float32)
     for k in range(0, n, BLOCK):
         at = k + tl.arange(0, BLOCK)
-        total = tl.dot(tl.load(a + i[:, None] * n + at[None, :]), tl.load(b + at[:, None] * n + j[None, :]), total)
+        left, right = tl.load(a + i[:, None] * n + at[None, :]), tl.load(b + at[:, None] * n + j[None, :])
+        total = tl.dot(left, right, total, out_dtype=total.dtype)
     tl.store(c + i[:, None] * n + j[None, :], total.to(c.dtype.element_ty))
 
 

@@ -103,7 +103,7 @@ fn saxpy() {
 
 #[test]
 fn scale() {
-    on_each(builds!("scale"), |gpu, module, build| {
+    on_each(builds!("scale" "clang"), |gpu, module, build| {
         for n in SIZES {
             let x = Random::new(n as u64 + 2).any_f32s(n);
             let (dx, mut out) = (gpu.put(&x), gpu.put(&[vec![0.0; n], AFTER.to_vec()].concat()));
@@ -122,7 +122,7 @@ fn scale() {
 
 #[test]
 fn fill() {
-    on_each(builds!("fill" "lineinfo"), |gpu, module, build| {
+    on_each(builds!("fill" "lineinfo" "clang"), |gpu, module, build| {
         for n in SIZES {
             let mut out = gpu.zeros::<u32>(n + 16);
             unsafe {
@@ -163,7 +163,7 @@ fn sin() {
 
 #[test]
 fn strided_copy() {
-    on_each(builds!("strided_copy"), |gpu, module, build| {
+    on_each(builds!("strided_copy" "clang"), |gpu, module, build| {
         for (n, stride, config) in [
             (0, 3, line(1, 32)),
             (1, 1, line(1, 1)),

@@ -51,7 +51,7 @@ EXAMPLES_PTX_VERSION = "7.8"
 # Compiled again in other ways, for the emulator's tests.
 LINEINFO = ["vecadd", "reduce", "transpose", "saxpy", "matmul", "mandelbrot", "histogram", "scan", "mix", "fill"]
 DEBUG = ["vecadd", "saxpy", "transpose", "reduce", "scan", "mandelbrot"]
-CLANG = ["vecadd", "saxpy", "transpose", "reduce", "scan", "mandelbrot", "matmul", "histogram"]
+CLANG = ["vecadd", "saxpy", "transpose", "reduce", "scan", "mandelbrot", "matmul", "histogram", "fill", "scale", "strided_copy"]
 
 # Every one that this ptxas assembles for, without those of one device only (sm_90a and so on).
 ARCHS = ["75", "80", "86", "87", "88", "89", "90", "100", "103", "110", "120", "121"]
@@ -151,7 +151,7 @@ def clang(source, work):
     for file in [source, TESTS / "clang/device.h"]:
         shutil.copy(file, work)
     command = ["clang-16", "-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib", "-Wno-unknown-cuda-version"]
-    command += ["-Xclang", "-target-feature", "-Xclang", "+ptx75", "--cuda-gpu-arch=sm_75", "-std=c++17"]
+    command += ["-Xclang", "-target-feature", "-Xclang", "+ptx78", "--cuda-gpu-arch=sm_75", "-std=c++17"]
     command += ["-include", "device.h", "-O2", "-S", source.name, "-o", "out.ptx"]
     subprocess.run(command, cwd=work, check=True)
     return clean((work / "out.ptx").read_text(), work)

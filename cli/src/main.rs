@@ -11,6 +11,7 @@
 //! | `signature`, `debug` | the meaning of its parameters: from its code and names, from debug information |
 //! | `model`, `scalar` | the description of a kernel file |
 //! | `number` | numbers as options take them |
+//! | `roofline` | what memory and arithmetic of a device allow a kernel |
 //! | `output`, `table`, `style` | the result of a command, as text or JSON |
 //! | `markup` | common parts of pages and pictures for a browser |
 //! | `files` | reading up to a limit, writing after a check that it is possible |
@@ -39,6 +40,7 @@ mod profile;
 mod program;
 mod record;
 mod replay;
+mod roofline;
 mod run;
 mod scalar;
 mod signature;

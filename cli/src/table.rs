@@ -179,3 +179,9 @@ pub(crate) fn count(number: usize, what: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {what}{plural}")
 }
+
+/// Those that are not zero, each with its name.
+pub(crate) fn numbers(all: &[(u64, &str)]) -> String {
+    let told = all.iter().filter(|(number, _)| *number > 0).map(|(number, name)| format!("{number} {name}"));
+    told.collect::<Vec<_>>().join(", ")
+}

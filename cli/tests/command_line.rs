@@ -291,7 +291,7 @@ fn help_is_complete() {
     );
     // Options of `run` that `profile` does not have.
     let profile = run(&["profile", "--help"]).out;
-    for option in ["--print", "--driver", "--check", "--bench", "--schedules", "--seed"] {
+    for option in ["--print", "--driver", "--check", "--bench", "--roofline", "--schedules", "--seed"] {
         assert!(!profile.lines().any(|line| line.trim_start().starts_with(option)), "{option}");
     }
     let (code, answer): (i32, Value) = json(&[&["profile", SAXPY, "saxpy", "--print", "3"], FOUR].concat());

@@ -79,7 +79,11 @@ fn it_is_refused_where_it_has_no_meaning() {
     let profile = [&["profile"], &FORGETS[1..], &["--schedules", "3"]].concat();
     let refused = run(&profile);
     assert_eq!(refused.code, 2, "{}", refused.err);
-    assert!(refused.err.contains("--seed and --bench belong to `cuda-launch run`"), "{}", refused.err);
+    assert!(
+        refused.err.contains("--seed, --bench and --roofline belong to `cuda-launch run`"),
+        "{}",
+        refused.err
+    );
     for rest in [&["--schedules", "3", "--bench"][..], &["--schedules", "0"], &["--seed", "x"]] {
         assert_eq!(run(&forgets(rest)).code, 2, "{rest:?}");
     }

@@ -3,7 +3,6 @@
 mod lines;
 mod page;
 mod pictures;
-mod roof;
 mod text;
 
 use std::path::PathBuf;
@@ -14,9 +13,9 @@ use serde_json::{Value, json};
 use crate::failure::{Exit, Failure};
 use crate::files;
 use crate::output::Outcome;
+use crate::roofline::{self, Gpu, Place, operations_json};
 use crate::run;
 use lines::{Line, Listing};
-use roof::{Gpu, Place};
 
 #[derive(clap::Args)]
 // The group of the flattened arguments has that name.
@@ -26,6 +25,7 @@ use roof::{Gpu, Place};
 #[command(
     mut_arg("check", |arg| arg.hide(true)),
     mut_arg("bench", |arg| arg.hide(true)),
+    mut_arg("roofline", |arg| arg.hide(true)),
     mut_arg("schedules", |arg| arg.hide(true)),
     mut_arg("seed", |arg| arg.hide(true)),
     mut_arg("print", |arg| arg.hide(true)),
@@ -58,7 +58,8 @@ struct Answer {
     profile: KernelProfile,
     total: Counts,
     operations: Operations,
-    /// Its position in the roofline of a GPU, if it has arithmetic and accesses global memory.
+    gpu: &'static Gpu,
+    /// Its position in the roofline of that GPU, if it has arithmetic and accesses global memory.
     place: Option<Place>,
     /// The address of each argument's memory.
     addresses: Vec<Option<u64>>,
@@ -80,9 +81,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     };
     let (total, operations) = (profile.total(), profile.operations());
     let listing = Listing::of(&profile, arguments.ptx, &counted.file);
-    let place = Place::of(gpu, operations, intensity(operations, &total));
+    let place = Place::of(&gpu.peaks, operations, roofline::bytes(&total)).ok();
     let (heading, fault, addresses) = (counted.heading, counted.fault, counted.addresses);
-    let answer = Answer { heading, fault, profile, total, operations, place, addresses, listing };
+    let answer = Answer { heading, fault, profile, total, operations, gpu, place, addresses, listing };
     if let Some(path) = &arguments.html {
         files::write(path, page::draw(&answer).as_bytes())?;
     }
@@ -110,12 +111,11 @@ fn answer_json(answer: &Answer) -> Value {
         "total": counts_json(total),
         "operations": operations_json(*operations),
         "operations_per_byte": intensity(*operations, total),
-        "roof": answer.place.map(|place| json!({
-            "gpu": place.gpu.id,
-            "limit": place.limit(),
-            "operations_per_second": place.roof(),
-            "ridge": place.ridge(),
-        })),
+        "roof": answer.place.map(|place| {
+            let mut roof = place.json();
+            roof["gpu"] = answer.gpu.id.into();
+            roof
+        }),
         "not_covered": text::uncovered(answer).iter().map(text::Uncovered::json).collect::<Vec<_>>(),
         "missing_sources": listing.missing.iter().map(|missing| json!({ "file": missing.file, "why": missing.why })).collect::<Vec<_>>(),
         "allocations": profile.allocations.iter().map(|one| allocation_json(answer, one)).collect::<Vec<_>>(),
@@ -149,18 +149,6 @@ fn line_json(line: &Line) -> Value {
     value
 }
 
-fn operations_json(operations: Operations) -> Value {
-    json!({
-        "f64": operations.f64,
-        "f32": operations.f32,
-        "f16": operations.f16,
-        "matrix": operations.matrix,
-        "integer": operations.integer,
-        "bit": operations.bit,
-        "conversion": operations.conversion,
-    })
-}
-
 fn counts_json(counts: &Counts) -> Value {
     json!({
         "warps": counts.warps,
@@ -192,7 +180,7 @@ fn counts_json(counts: &Counts) -> Value {
 
 /// Operations on floating-point numbers for each byte of the sectors of global memory that were moved.
 fn intensity(operations: Operations, total: &Counts) -> Option<f64> {
-    ratio(operations.floating_point(), 32 * total.global_sectors).filter(|each| *each > 0.0)
+    ratio(operations.floating_point(), roofline::bytes(total)).filter(|each| *each > 0.0)
 }
 
 /// `number / of`; `None` if `of` is zero.

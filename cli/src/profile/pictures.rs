@@ -2,8 +2,8 @@
 
 use cuda_emulator::AllocationProfile;
 
-use super::roof::{Place, digits};
 use crate::markup::{escaped, label};
+use crate::roofline::{Place, digits};
 
 const SIDE: usize = AllocationProfile::SIDE;
 /// The frame of the roofline.
@@ -18,7 +18,7 @@ pub(super) fn roofline(place: Place) -> String {
     let (least, most) = (place.intensity.min(place.ridge()), place.intensity.max(place.ridge()));
     let (from, to) = ((least.log10() - 0.7).floor(), (most.log10() + 0.7).ceil());
     let x = |intensity: f64| LEFT + WIDTH * (intensity.log10() - from) / (to - from);
-    let memory = place.gpu.memory * 1e9;
+    let memory = place.memory;
     let low = (memory * 10f64.powf(from)).log10();
     let high = place.peak.log10() + 0.3;
     let y = |speed: f64| TOP + HEIGHT * (1.0 - (speed.log10() - low) / (high - low));

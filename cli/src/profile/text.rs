@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 
 use super::lines::{Line, place};
 use super::{Answer, intensity, ratio};
+use crate::roofline;
 use crate::style;
-use crate::table::{Columns, Table, count, wrap};
+use crate::table::{Columns, Table, count, numbers, wrap};
 
 /// Columns of numbers, which are right-aligned.
 const RIGHT: &[usize] = &[0, 1, 2, 3, 4, 5, 6, 7];
@@ -89,22 +90,21 @@ pub(super) fn summary(answer: &Answer) -> Vec<(&'static str, String)> {
         lines.push(("atomics:", format!("{} collisions of threads of a warp", total.collisions)));
     }
     if operations.floating_point() > 0 {
-        let kinds = [
-            (operations.f64, "f64"),
-            (operations.f32, "f32"),
-            (operations.f16, "f16"),
-            (operations.matrix, "matrix"),
-        ];
-        let each = intensity(*operations, total)
-            .map_or_else(String::new, |each| format!("; {each:.2} per byte of global memory"));
-        lines.push(("operations:", format!("{}{each}", numbers(&kinds))));
+        let each = intensity(*operations, total).map_or_else(String::new, |each| {
+            format!("; {} per byte of global memory", roofline::digits(each))
+        });
+        lines.push(("operations:", format!("{}{each}", numbers(&roofline::kinds(*operations)))));
     }
     let kinds =
         [(operations.integer, "integer"), (operations.bit, "bit"), (operations.conversion, "conversion")];
     if kinds.iter().any(|(number, _)| *number > 0) {
         lines.push(("other arithmetic:", format!("{} instructions", numbers(&kinds))));
     }
-    lines.extend(answer.place.map(|place| ("roofline:", place.text())));
+    lines.extend(
+        answer
+            .place
+            .map(|place| ("roofline:", format!("on {}, {}", answer.gpu.name, place.text_with_peaks()))),
+    );
     if !answer.listing.missing.is_empty() {
         let files =
             answer.listing.missing.iter().map(|missing| format!("{} ({})", missing.file, missing.why));
@@ -121,12 +121,6 @@ pub(super) fn summary(answer: &Answer) -> Vec<(&'static str, String)> {
         lines.push(("not covered:", told.join("; ")));
     }
     lines
-}
-
-/// Those that are not zero, each with its name.
-fn numbers(all: &[(u64, &str)]) -> String {
-    let told = all.iter().filter(|(number, _)| *number > 0).map(|(number, name)| format!("{number} {name}"));
-    told.collect::<Vec<_>>().join(", ")
 }
 
 /// Code that did not run.

@@ -5,6 +5,7 @@ use super::data::Input;
 use super::launch::{Finished, Launcher};
 use super::progress::Progress;
 use super::roof::Roof;
+use super::roofline::Roofline;
 use crate::failure::Failure;
 
 /// Microseconds of the launches.
@@ -20,12 +21,19 @@ pub(crate) struct Timed {
     pub(crate) bytes: u64,
     /// The device's peak; `None` if unknown.
     pub(crate) roof: Option<Roof>,
+    /// With `--roofline`.
+    pub(crate) roofline: Option<Roofline>,
 }
 
 impl Timed {
     /// Bytes in a second.
     pub(crate) fn bandwidth(&self) -> Option<f64> {
-        (self.median > 0.0 && self.bytes > 0).then(|| self.bytes as f64 / self.median * 1e6)
+        self.per_second(self.bytes).filter(|_| self.bytes > 0)
+    }
+
+    /// So many of something in each launch, in a second.
+    pub(super) fn per_second(&self, number: u64) -> Option<f64> {
+        (self.median > 0.0).then(|| number as f64 / self.median * 1e6)
     }
 }
 
@@ -45,7 +53,7 @@ pub(super) fn run(
         })
     };
     let bytes = inputs.iter().map(moved).sum();
-    Ok((finished, Timed { roof: Roof::of(launcher), ..summary(times, bytes) }))
+    Ok((finished, Timed { roof: Roof::of(&launcher.context), ..summary(times, bytes) }))
 }
 
 fn summary(milliseconds: Vec<f32>, bytes: u64) -> Timed {
@@ -63,6 +71,7 @@ fn summary(milliseconds: Vec<f32>, bytes: u64) -> Timed {
         spread: (at(10), at(90)),
         bytes,
         roof: None,
+        roofline: None,
     }
 }
 

@@ -73,6 +73,7 @@ fn typed(form: Form) -> Result<Contents, String> {
 }
 
 /// A variable and its new value.
+#[derive(Clone)]
 pub(crate) struct Variable {
     pub(crate) name: String,
     pub(crate) direction: Direction,

@@ -3,6 +3,7 @@
 mod argument;
 mod bench;
 mod check;
+mod counted;
 mod data;
 mod device;
 mod findings;
@@ -13,6 +14,7 @@ mod npy;
 mod progress;
 mod report;
 mod roof;
+mod roofline;
 mod schedules;
 mod shape;
 
@@ -27,7 +29,9 @@ use crate::output::Outcome;
 use argument::Argument;
 use global::Global;
 use launch::{Finished, Launcher};
+use roofline::Roofline;
 
+pub(crate) use counted::counted;
 pub(crate) use device::DeviceOptions;
 
 /// Elements of an output that are shown without `--print`.
@@ -101,6 +105,9 @@ pub(crate) struct Arguments {
     /// Time this many launches [default: 30]
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "30")]
     bench: Option<u32>,
+    /// With --bench: count one launch on the emulator, and place the kernel in the GPU's roofline
+    #[arg(long)]
+    roofline: bool,
     /// Run on an emulated device of this architecture, such as sm_80
     #[arg(long)]
     arch: Option<Architecture>,
@@ -148,57 +155,12 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// The counts of a kernel.
-pub(crate) struct Counted {
-    /// The kernel file.
-    pub(crate) file: PathBuf,
-    /// The kernel and the device.
-    pub(crate) heading: String,
-    /// Why it was stopped, if it was.
-    pub(crate) fault: Option<String>,
-    /// The address of each argument's memory; nothing for values.
-    pub(crate) addresses: Vec<Option<u64>>,
-    /// `None` if it did not begin.
-    pub(crate) profile: Option<cuda_emulator::KernelProfile>,
-}
-
-/// Runs the kernel once on the emulator, which counts what it does; saves outputs.
-pub(crate) fn counted(arguments: &Arguments) -> Result<Counted, Failure> {
-    let is_shown = arguments.print.is_some() || arguments.bench.is_some();
-    if arguments.check || is_shown || schedules::asked(arguments).is_some() {
-        return Err(Failure::usage(
-            "--check, --print, --schedules, --seed and --bench belong to `cuda-launch run`",
-        ));
-    }
-    let prepared = Prepared::new(arguments)?;
-    let place = arguments.place(Some("profile"))?;
-    cuda_emulator::show_progress();
-    // An error if a driver was called before; this program has called none.
-    cuda_emulator::set_profile();
-    let context = place.context()?;
-    let Prepared { file, inputs, variables, config } = prepared;
-    let kernel = file.kernel(&arguments.kernel)?;
-    let launcher = Launcher::new(&context, &file, kernel, config, arguments, variables)?;
-    interrupt::catch();
-    let (finished, addresses) = launcher.once_at(&inputs, launch::Fill::Zero)?;
-    let fault = match finished {
-        Finished::Outputs(_) if interrupt::came() => Some(
-            "interrupted by a signal: the counts are those up to then, and no output was saved".to_owned(),
-        ),
-        Finished::Outputs(outputs) => {
-            data::save(&inputs, &launcher.variables, &outputs)?;
-            None
-        }
-        Finished::Fault(fault) => Some(fault.message),
-    };
-    let profile = cuda_emulator::take_profiles().pop();
-    let heading = report::heading(&launcher).0;
-    Ok(Counted { file: arguments.file.clone(), heading, fault, addresses, profile })
-}
-
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.check && arguments.bench.is_some() {
         return Err(Failure::usage("--check and --bench exclude each other: give one of them"));
+    }
+    if arguments.roofline && arguments.bench.is_none() {
+        return Err(Failure::usage("--roofline needs the time of a launch: add --bench"));
     }
     let schedules = schedules::asked(arguments);
     if schedules.is_some() && arguments.bench.is_some() {
@@ -224,7 +186,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         let (finished, found) = check::run(&launcher, &inputs)?;
         (finished, Some(found), None)
     } else if let Some(times) = arguments.bench {
-        let (finished, timed) = bench::run(&launcher, &inputs, times)?;
+        let (finished, mut timed) = bench::run(&launcher, &inputs, times)?;
+        if arguments.roofline && matches!(finished, Finished::Outputs(_)) {
+            let count = || counted::again(arguments, &file, kernel, &inputs, &launcher);
+            timed.roofline = Some(Roofline::of(&launcher.context, &file, &timed, count));
+        }
         (finished, None, Some(timed))
     } else {
         (launcher.once(&inputs, launch::Fill::Zero)?, None, None)

@@ -10,6 +10,7 @@ use super::findings;
 use super::global::Variable;
 use super::launch::{Fault, Finished, Launcher};
 use super::roof::Roof;
+use super::roofline::Roofline;
 use crate::scalar::Scalar;
 use crate::style;
 use crate::table::{Columns, wrap};
@@ -145,7 +146,7 @@ fn fault_json(fault: &Fault) -> Value {
 }
 
 fn timed_text(timed: &Timed) -> String {
-    let Timed { launches, median, least, most, spread: (low, high), bytes, roof } = timed;
+    let Timed { launches, median, least, most, spread: (low, high), bytes, roof, roofline } = timed;
     let name = style::strong("bench:");
     let (low, high, least, most) = (time(*low), time(*high), time(*least), time(*most));
     let mut text = wrap(&format!("{name} median {} in {launches} launches", time(*median)), "");
@@ -156,7 +157,7 @@ fn timed_text(timed: &Timed) -> String {
     }
     let lines = roof.map(|roof| roof.lines(*bytes, timed.bandwidth())).unwrap_or_default();
     lines.iter().for_each(|line| text += &wrap(line, "  "));
-    text
+    text + &roofline.as_ref().map(Roofline::text).unwrap_or_default()
 }
 
 /// Microseconds in a readable unit.
@@ -179,5 +180,6 @@ fn timed_json(timed: &Timed) -> Value {
         "bytes": timed.bytes,
         "bytes_per_second": timed.bandwidth(),
         "peak": timed.roof.map(Roof::json),
+        "roofline": timed.roofline.as_ref().map(Roofline::json),
     })
 }

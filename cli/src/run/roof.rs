@@ -1,9 +1,10 @@
 //! The peak bandwidth and arithmetic of a GPU, computed from its attributes, for comparison with what `--bench` measures.
 
+use cuda_launch::CudaContext;
 use cuda_launch::device::DeviceAttribute;
 use serde_json::{Value, json};
 
-use super::launch::Launcher;
+use crate::roofline::{Gpu, Peaks};
 
 /// The limits of a device. Clocks are the maximum that it reports.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,14 +16,21 @@ pub(crate) struct Roof {
     megahertz: f64,
     /// Multiply-adds of f32 per clock of a multiprocessor; `None` if this tool does not know the architecture.
     lanes: Option<f64>,
+    /// How many times slower f64 is than f32.
+    single_to_double: Option<f64>,
+    /// What is published about its model.
+    published: Option<&'static Gpu>,
+}
+
+/// Whether the device is one of the emulator, whose times and attributes are not those of one device.
+pub(super) fn is_emulated(context: &CudaContext) -> bool {
+    context.device_name().is_ok_and(|name| name.contains("emulator"))
 }
 
 impl Roof {
-    /// `None` for the emulator, whose attributes are those of the device that it imitates, and for drivers that do not
-    /// report them.
-    pub(super) fn of(launcher: &Launcher) -> Option<Self> {
-        let context = &launcher.context;
-        if context.device_name().is_ok_and(|name| name.contains("emulator")) {
+    /// `None` for the emulator, and for drivers that do not report the attributes.
+    pub(super) fn of(context: &CudaContext) -> Option<Self> {
+        if is_emulated(context) {
             return None;
         }
         let device = context.device();
@@ -35,7 +43,22 @@ impl Roof {
             multiprocessors: number(DeviceAttribute::MULTIPROCESSOR_COUNT)?,
             megahertz: number(DeviceAttribute::CLOCK_RATE)? / 1e3,
             lanes: lanes(major, minor),
+            single_to_double: number(DeviceAttribute::SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO),
+            published: context.device_name().ok().and_then(|name| Gpu::of_device(&name)),
         })
+    }
+
+    /// For other arithmetic than f32 and f64, devices have no attributes: those are the published peaks of its model.
+    pub(super) fn peaks(self) -> Peaks {
+        let single = self.arithmetic();
+        let published = self.published.map(|gpu| gpu.peaks);
+        Peaks {
+            memory: self.bandwidth(),
+            double: single.zip(self.single_to_double).map(|(single, ratio)| single / ratio),
+            single,
+            half: published.and_then(|peaks| peaks.half),
+            matrix: published.and_then(|peaks| peaks.matrix),
+        }
     }
 
     /// Bytes per second: memory moves data at both edges of its clock.
@@ -70,8 +93,8 @@ impl Roof {
         }
         if let Some(arithmetic) = self.arithmetic() {
             lines.push(format!(
-                "peak of f32 without tensor cores: {:.1} TFLOP/s at {:.0} MHz; memory is the limit below {:.1} operations per byte, \
-                 which `cuda-launch profile` counts",
+                "peak of f32 without tensor cores: {:.1} TFLOP/s at {:.0} MHz; memory is the limit below {:.1} operations per byte \
+                 (`--roofline` counts them)",
                 arithmetic / 1e12,
                 self.megahertz,
                 arithmetic / peak
@@ -81,10 +104,14 @@ impl Roof {
     }
 
     pub(super) fn json(self) -> Value {
+        let peaks = self.peaks();
         json!({
-            "memory_bytes_per_second": self.bandwidth(),
+            "memory_bytes_per_second": peaks.memory,
             "l2_bytes": self.l2_bytes,
-            "f32_per_second": self.arithmetic(),
+            "f64_per_second": peaks.double,
+            "f32_per_second": peaks.single,
+            "f16_per_second": peaks.half,
+            "matrix_per_second": peaks.matrix,
         })
     }
 }
@@ -102,19 +129,36 @@ fn lanes(major: u32, minor: u32) -> Option<f64> {
 mod tests {
     use super::*;
 
+    impl Roof {
+        pub(in crate::run) fn h200() -> Self {
+            Self {
+                memory_megahertz: 3201.0,
+                bus_bits: 6016.0,
+                l2_bytes: 60 << 20,
+                multiprocessors: 132.0,
+                megahertz: 1980.0,
+                lanes: lanes(9, 0),
+                single_to_double: Some(2.0),
+                published: Gpu::of_device("NVIDIA H200"),
+            }
+        }
+
+        pub(in crate::run) fn of_unknown_model(self) -> Self {
+            Self { published: None, ..self }
+        }
+    }
+
     /// NVIDIA's data sheet of the H200 SXM has 4.8 TB/s and 67 TFLOP/s.
     #[test]
     fn the_roof_of_a_device_that_is_known() {
-        let roof = Roof {
-            memory_megahertz: 3201.0,
-            bus_bits: 6016.0,
-            l2_bytes: 60 << 20,
-            multiprocessors: 132.0,
-            megahertz: 1980.0,
-            lanes: lanes(9, 0),
-        };
+        let roof = Roof::h200();
         assert!((roof.bandwidth() / 1e12 - 4.8).abs() < 0.05, "{}", roof.bandwidth());
         assert!((roof.arithmetic().unwrap_or(0.0) / 1e12 - 67.0).abs() < 0.2);
+        let peaks = roof.peaks();
+        assert_eq!(peaks.double, peaks.single.map(|single| single / 2.0));
+        assert_eq!((peaks.half, peaks.matrix), (Some(134e12), Some(989e12)));
+        let unknown = Roof { single_to_double: None, ..roof.of_unknown_model() }.peaks();
+        assert_eq!((unknown.double, unknown.half, unknown.matrix), (None, None, None));
         let lines = roof.lines(1 << 30, Some(2.4e12));
         assert_eq!(lines[0], "50 % of the memory's peak of 4814 GB/s (3201 MHz x 2, 6016 bits)");
         assert!(

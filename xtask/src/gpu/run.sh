@@ -138,7 +138,7 @@ tool() {
     arguments=(--arg 'in:f32[]:0..1000000' --arg 'in:f32[]:1000000*0.5' --arg 'out:f32[]:1000000')
     one "tool doctor" timeout 60 "$t" doctor
     one "tool run" timeout 60 "$t" run "$k/vecadd.ptx" vecadd "${arguments[@]}"
-    one "tool run --bench" timeout 60 "$t" run "$k/vecadd.ptx" vecadd --bench "${arguments[@]}"
+    one "tool run --bench" timeout 60 "$t" run "$k/vecadd.ptx" vecadd --bench --roofline "${arguments[@]}"
     one "tool occupancy" timeout 60 "$t" occupancy "$k/matmul.ptx" matmul
     one "tool trace" env -u CUDA_LAUNCH_DRIVER timeout 60 "$t" trace --driver "$CUDA_LAUNCH_DRIVER" --output "$work/trace.json" -- bin/examples/async
     cp "$work/trace.json" "$logs/" 2>/dev/null

@@ -3,6 +3,7 @@
 #![allow(unsafe_code)] // Launches of a kernel without parameters that does nothing.
 
 use cuda_launch::{CudaContext, LaunchConfig, cuda_launch};
+use std::fmt::Write as _;
 use std::time::Instant;
 
 /// Nanoseconds of a launch of a kernel that does nothing and the wait for it: the median of many.
@@ -29,4 +30,13 @@ pub(crate) fn launches(count: usize, mut took: impl FnMut(f64)) {
         stream.synchronize().unwrap();
         took(start.elapsed().as_nanos() as f64);
     }
+}
+
+/// Loads a module with that many variables, and looks the last one up.
+pub(crate) fn variables(count: usize) {
+    let mut text = String::from(".version 8.0\n.target sm_90\n.address_size 64\n");
+    (0..count).for_each(|index| writeln!(text, ".visible .global .u32 v{index} = {index};").unwrap());
+    let ctx = CudaContext::with_driver(&cuda_emulator::driver(), 0).unwrap();
+    let module = ctx.load_module(&text).unwrap();
+    assert_eq!(module.raw_global(&format!("v{}", count - 1)).unwrap().1, 4);
 }

@@ -13,8 +13,9 @@
 //! `--schedules`, divided by that of a plain run. The kernels are small there.
 //!
 //! The last row is a launch of an empty kernel and the wait for it, through the driver. `--launches COUNT` does that alone: the difference of
-//! what callgrind counts for two such numbers, divided by theirs, is what it costs in instructions. The program fails if a kernel's result is not
-//! that of its loop.
+//! what callgrind counts for two such numbers, divided by theirs, is what it costs in instructions. `--variables COUNT` loads a module with
+//! that many variables. `cargo xtask gate emulator-cost` compares these counts, and those of the kernels, with limits. The program fails if a
+//! kernel's result is not that of its loop.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -36,6 +37,9 @@ fn main() {
     }
     if arguments.iter().any(|argument| argument == "--launches") {
         return launch::launches(name.parse().unwrap(), drop);
+    }
+    if arguments.iter().any(|argument| argument == "--variables") {
+        return launch::variables(name.parse().unwrap());
     }
     if arguments.iter().any(|argument| argument == "--looks") {
         return looks::measure(name);

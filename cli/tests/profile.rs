@@ -70,6 +70,22 @@ fn lines_of_the_source_are_told_where_the_image_names_them() {
     assert!(text.code == 0 && text.out.contains("bank conflicts") && text.out.contains(file), "{}", text.out);
 }
 
+/// Compiled by rustc; the source lies beside the image.
+#[test]
+fn lines_of_rust_are_told() {
+    let structure = format!("hex:{}", "00".repeat(32));
+    let arguments = ["inout:u32:4*0", &structure, "u32:4", "in:f32:1", "u64:0"];
+    let arguments: Vec<&str> = arguments.iter().flat_map(|argument| ["--arg", argument]).collect();
+    let launch = ["profile", "ptx/tests/data/rust.debug.ptx", "choose", "--grid", "1", "--block", "32"];
+    let (code, answer) = json(&[&launch, &arguments[..]].concat());
+    assert_eq!(code, 0);
+    let [chosen, other] = ["4 => *p = 3,", "5 => *(p as *mut u64) = s.b,"].map(|text| line(&answer, text));
+    assert!(chosen["file"].as_str().unwrap().ends_with("rust.rs") && chosen["line"] == 75, "{chosen}");
+    // `st.global.u32` and the branch behind it.
+    assert_eq!((&chosen["warps"], &chosen["threads"]), (&2.into(), &64.into()));
+    assert_eq!(other["warps"], 0);
+}
+
 /// A source may be in an older encoding than UTF-8.
 #[test]
 fn a_source_that_is_not_utf8_is_shown() {
@@ -319,7 +335,8 @@ fn each_number_is_where_its_name_is() {
     // Four instructions on integers by all, one by those that do not skip, and two by half of them.
     let integer = 4 * 128 + 2 * 56 + 2 * 64;
     let operations = serde_json::json!({
-        "f64": 128, "f32": 256, "f16": 0, "matrix": 0, "integer": integer, "bit": 0, "conversion": 128,
+        "f64": 128, "f32": 256, "f16": 0, "matrix": 0, "matrix_f64": 0, "matrix_tf32": 0, "matrix_f16": 0, "matrix_f8": 0,
+        "matrix_i8": 0, "matrix_narrow": 0, "integer": integer, "bit": 0, "conversion": 128,
     });
     assert_eq!(
         (&answer["operations"], &answer["operations_per_byte"]),
@@ -356,7 +373,7 @@ fn each_number_is_where_its_name_is() {
         "atomics: 124 collisions of threads of a warp",
         "operations: 128 f64, 256 f32; 0.33 per byte of global memory",
         "other arithmetic: 752 integer, 128 conversion instructions",
-        "roofline: on H100 SXM, memory is the limit: with 0.33 operations per byte at most 1.12 TFLOP/s (3350 GB/s and 50.6 TFLOP/s meet at 15.1)",
+        "roofline: on H100 SXM, memory is the limit: with 0.33 operations per byte at most 1.12 TFLOP/s without caches (3350 GB/s and 50.6 TFLOP/s meet at 15.1)",
     ] {
         assert!(text.contains(told), "{told}\n{text}");
     }

@@ -81,7 +81,7 @@ fn a_kernel_is_placed_in_the_roofline_of_its_gpu() {
     let text = finished(&on(&driver, "NVIDIA H200", VECADD).output().unwrap());
     for words in [
         "vecadd on NVIDIA H200: ",
-        "\nroofline: memory is the limit: with 0.083 operations per byte at most 401 GFLOP/s (4814 GB/s and 66.9 TFLOP/s meet at 13.9)\n",
+        "\nroofline: memory is the limit: with 0.083 operations per byte at most 401 GFLOP/s without caches (4814 GB/s and 66.9 TFLOP/s meet at 13.9)\n",
         "\n  counted in one launch on the emulator: 4096 f32 operations, 49152 bytes, whether or not a cache has them\n",
     ] {
         assert!(text.code == 0 && text.out.contains(words), "{}{}", text.out, text.err);

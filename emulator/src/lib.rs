@@ -192,7 +192,8 @@ pub use optimised::OPTIMISED;
 #[doc(hidden)]
 pub use profile::Profiler;
 pub use profile::{
-    AllocationProfile, Counts, InstructionProfile, KernelProfile, LineProfile, Operations, lcov,
+    AllocationProfile, Counts, InstructionProfile, KernelProfile, LineProfile, MatrixOperations, Operations,
+    lcov,
 };
 pub use progress::show_progress;
 pub use schedule::{DifferenceKind, DifferentBytes, ScheduleDifference, Schedules};

@@ -182,7 +182,10 @@ const STEPS: &[Step] = &[
     )
     .one_core(),
     Step::new("cost", "instructions of a launch, within their limits", cost::run)
-        .needs("valgrind", || answers("valgrind", &["--version"]))
+        .needs("valgrind", has_valgrind)
+        .one_core(),
+    Step::new("emulator-cost", "instructions of the emulator, within their limits", cost::emulator::run)
+        .needs("valgrind", has_valgrind)
         .one_core(),
     Step::new("miri", "no undefined behaviour in the tests that Miri can run", miri)
         .needs("a nightly toolchain with miri", || toolchain("nightly", &["miri", "--version"]))
@@ -350,6 +353,10 @@ fn compilers() -> Result<()> {
 
 fn oldest() -> Result<()> {
     run(&mut on(OLDEST_RUST, &["check", "--workspace", "--all-features"])?)
+}
+
+fn has_valgrind() -> bool {
+    answers("valgrind", &["--version"])
 }
 
 fn has_oldest() -> bool {

@@ -3,7 +3,7 @@
 use cuda_emulator::AllocationProfile;
 
 use crate::markup::{escaped, label};
-use crate::roofline::{Place, digits};
+use crate::roofline::{Place, digits, scaled};
 
 const SIDE: usize = AllocationProfile::SIDE;
 /// The frame of the roofline.
@@ -46,6 +46,9 @@ pub(super) fn roofline(place: Place) -> String {
         LEFT + WIDTH,
         y(place.peak),
     );
+    let memory = format!("{:.0} GB/s", memory / 1e9);
+    svg += &label(LEFT + WIDTH, y(place.peak) - 5.0, "end", &format!("{}FLOP/s", scaled(place.peak)));
+    svg += &label(x(place.ridge()) - 6.0, y(place.peak) + 3.0, "end", &memory);
     let (at, roof) = (x(place.intensity), y(place.roof()));
     svg += &format!(
         "<line class=\"kernel\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{bottom}\" y2=\"{roof:.1}\"/>\n\

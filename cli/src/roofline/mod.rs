@@ -17,8 +17,17 @@ pub(crate) struct Peaks {
     pub(crate) double: Option<f64>,
     pub(crate) single: Option<f64>,
     pub(crate) half: Option<f64>,
-    /// Products of f16, added up in f32, without sparsity.
-    pub(crate) matrix: Option<f64>,
+    pub(crate) matrix: MatrixPeaks,
+}
+
+/// Operations of matrix instructions by the type of the factors, without sparsity; sums of floating-point numbers are f32, of f64 f64.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct MatrixPeaks {
+    pub(crate) f64: Option<f64>,
+    pub(crate) tf32: Option<f64>,
+    pub(crate) f16: Option<f64>,
+    pub(crate) f8: Option<f64>,
+    pub(crate) i8: Option<f64>,
 }
 
 /// Why a kernel has no position.
@@ -35,14 +44,33 @@ pub(crate) enum Unplaced {
 impl Peaks {
     /// Operations per second of this mix, if the units work at their peaks one after the other.
     fn arithmetic(&self, mix: Operations) -> Result<f64, Unplaced> {
-        let peaks = [self.double, self.single, self.half, self.matrix];
         let mut seconds = 0.0;
         for ((operations, kind), peak) in
-            kinds(mix).into_iter().zip(peaks).filter(|((number, _), _)| *number > 0)
+            kinds(mix).into_iter().zip(self.by_kind()).filter(|((number, _), _)| *number > 0)
         {
             seconds += operations as f64 / peak.ok_or(Unplaced::UnknownPeak(kind))?;
         }
         Ok(mix.floating_point() as f64 / seconds)
+    }
+
+    /// In the order of [`kinds`].
+    fn by_kind(&self) -> [Option<f64>; 9] {
+        let MatrixPeaks { f64, tf32, f16, f8, i8 } = self.matrix;
+        [self.double, self.single, self.half, f64, tf32, f16, f8, i8, None]
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        json!({
+            "memory_bytes_per_second": self.memory,
+            "f64_per_second": self.double,
+            "f32_per_second": self.single,
+            "f16_per_second": self.half,
+            "matrix_f64_per_second": self.matrix.f64,
+            "matrix_tf32_per_second": self.matrix.tf32,
+            "matrix_f16_per_second": self.matrix.f16,
+            "matrix_f8_per_second": self.matrix.f8,
+            "matrix_i8_per_second": self.matrix.i8,
+        })
     }
 }
 
@@ -55,8 +83,6 @@ pub(crate) struct Place {
     pub(crate) peak: f64,
     /// Bytes per second.
     pub(crate) memory: f64,
-    /// Whether it multiplies matrices, whose peak depends on their type.
-    has_matrices: bool,
 }
 
 impl Place {
@@ -70,7 +96,6 @@ impl Place {
                 intensity: operations as f64 / bytes as f64,
                 peak: peaks.arithmetic(mix)?,
                 memory: peaks.memory,
-                has_matrices: mix.matrix > 0,
             }),
         }
     }
@@ -95,12 +120,11 @@ impl Place {
         format!("{} is the limit: with {intensity} operations per byte at most {roof}FLOP/s", self.limit())
     }
 
-    /// The same with the peaks.
+    /// The same with the peaks, for bytes of which caches may have some.
     pub(crate) fn text_with_peaks(self) -> String {
         let (memory, peak, ridge) = (self.memory / 1e9, scaled(self.peak), digits(self.ridge()));
-        let of_matrices =
-            if self.has_matrices { "; the peak of matrices is that of f16, whatever their type" } else { "" };
-        format!("{} ({memory:.0} GB/s and {peak}FLOP/s meet at {ridge}{of_matrices})", self.text())
+        let caches = if self.limit() == "memory" { " without caches" } else { "" };
+        format!("{}{caches} ({memory:.0} GB/s and {peak}FLOP/s meet at {ridge})", self.text())
     }
 
     pub(crate) fn json(self) -> Value {
@@ -113,9 +137,19 @@ pub(crate) fn bytes(total: &Counts) -> u64 {
     32 * total.global_sectors
 }
 
-/// The operations on floating-point numbers, by kind.
-pub(crate) fn kinds(mix: Operations) -> [(u64, &'static str); 4] {
-    [(mix.f64, "f64"), (mix.f32, "f32"), (mix.f16, "f16"), (mix.matrix, "matrix")]
+/// The operations on floating-point numbers, and those of matrices, by kind.
+pub(crate) fn kinds(mix: Operations) -> [(u64, &'static str); 9] {
+    [
+        (mix.f64, "f64"),
+        (mix.f32, "f32"),
+        (mix.f16, "f16"),
+        (mix.matrix.f64, "f64 matrix"),
+        (mix.matrix.tf32, "tf32 matrix"),
+        (mix.matrix.f16, "f16 matrix"),
+        (mix.matrix.f8, "f8 matrix"),
+        (mix.matrix.i8, "i8 matrix"),
+        (mix.matrix.narrow, "narrow matrix"),
+    ]
 }
 
 pub(crate) fn operations_json(operations: Operations) -> Value {
@@ -123,7 +157,13 @@ pub(crate) fn operations_json(operations: Operations) -> Value {
         "f64": operations.f64,
         "f32": operations.f32,
         "f16": operations.f16,
-        "matrix": operations.matrix,
+        "matrix": operations.matrix.total(),
+        "matrix_f64": operations.matrix.f64,
+        "matrix_tf32": operations.matrix.tf32,
+        "matrix_f16": operations.matrix.f16,
+        "matrix_f8": operations.matrix.f8,
+        "matrix_i8": operations.matrix.i8,
+        "matrix_narrow": operations.matrix.narrow,
         "integer": operations.integer,
         "bit": operations.bit,
         "conversion": operations.conversion,
@@ -183,14 +223,35 @@ mod tests {
         let mut mix = Operations::default();
         mix.integer = 9;
         assert_eq!(Place::of(&h100, mix, 8), Err(Unplaced::NoArithmetic));
-        (mix.f32, mix.matrix) = (1, 1);
+        (mix.f32, mix.matrix.tf32) = (1, 1);
         assert_eq!(Place::of(&h100, mix, 0), Err(Unplaced::NoMemory));
-        let unknown = Peaks { matrix: None, half: None, ..h100 };
-        assert_eq!(Place::of(&unknown, mix, 8), Err(Unplaced::UnknownPeak("matrix")));
+        let unknown = Peaks { matrix: MatrixPeaks::default(), half: None, ..h100 };
+        assert_eq!(Place::of(&unknown, mix, 8), Err(Unplaced::UnknownPeak("tf32 matrix")));
         // What it does not do need not be known.
-        mix.matrix = 0;
-        assert!(!Place::of(&unknown, mix, 8).unwrap().text_with_peaks().contains("matrices"));
-        mix.matrix = 1;
-        assert!(Place::of(&h100, mix, 8).unwrap().text_with_peaks().ends_with("whatever their type)"));
+        mix.matrix.tf32 = 0;
+        assert!(Place::of(&unknown, mix, 8).is_ok());
+        mix.matrix.narrow = 1;
+        assert_eq!(Place::of(&h100, mix, 8), Err(Unplaced::UnknownPeak("narrow matrix")));
+    }
+
+    /// NVIDIA's data sheet of the H100 SXM.
+    #[test]
+    fn matrices_have_the_peak_of_their_type() {
+        let h100 = Gpu::of("h100").unwrap().peaks;
+        let peak = |set: fn(&mut Operations)| {
+            let mut mix = Operations::default();
+            set(&mut mix);
+            Place::of(&h100, mix, 1).unwrap().peak / 1e12
+        };
+        let peaks = [
+            peak(|mix| mix.matrix.f64 = 7),
+            peak(|mix| mix.matrix.tf32 = 7),
+            peak(|mix| mix.matrix.f16 = 7),
+            peak(|mix| mix.matrix.f8 = 7),
+            peak(|mix| mix.matrix.i8 = 7),
+        ];
+        for (peak, published) in peaks.into_iter().zip([67.0, 494.5, 989.0, 1979.0, 1979.0]) {
+            assert!((peak - published).abs() < 1e-6, "{peaks:?}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The published peak rates of GPUs.
 
-use super::Peaks;
+use super::{MatrixPeaks, Peaks};
 use crate::failure::Failure;
 
 /// A GPU at its boost clock.
@@ -14,43 +14,68 @@ pub(crate) struct Gpu {
     devices: &'static [&'static str],
 }
 
-/// Gigabytes per second, and 10^12 operations per second: f64, f32, f16, matrices.
+/// Gigabytes per second; and 10^12 operations per second, of f64, f32 and f16, and of matrices of f64, tf32, f16, 8-bit floats and 8-bit
+/// integers, 0 where the GPU has no such instructions or no figure is published.
 const fn gpu(
     id: &'static str,
     name: &'static str,
     memory: f64,
-    peaks: [f64; 4],
+    [double, single, half]: [f64; 3],
+    [f64, tf32, f16, f8, i8]: [f64; 5],
     devices: &'static [&'static str],
 ) -> Gpu {
-    let [double, single, half, matrix] = peaks;
-    let peaks = Peaks {
-        memory: memory * 1e9,
-        double: Some(double * 1e12),
-        single: Some(single * 1e12),
-        half: Some(half * 1e12),
-        matrix: Some(matrix * 1e12),
-    };
+    let matrix = MatrixPeaks { f64: tera(f64), tf32: tera(tf32), f16: tera(f16), f8: tera(f8), i8: tera(i8) };
+    let peaks =
+        Peaks { memory: memory * 1e9, double: tera(double), single: tera(single), half: tera(half), matrix };
     Gpu { id, name, peaks, devices }
+}
+
+const fn tera(number: f64) -> Option<f64> {
+    if number > 0.0 { Some(number * 1e12) } else { None }
 }
 
 /// From NVIDIA's data sheets and white papers.
 const GPUS: &[Gpu] = &[
-    gpu("t4", "T4", 320.0, [0.254, 8.1, 16.2, 65.0], &["T4", "Tesla T4"]),
+    gpu("t4", "T4", 320.0, [0.254, 8.1, 16.2], [0.0, 0.0, 65.0, 0.0, 130.0], &["T4", "Tesla T4"]),
     gpu(
         "v100",
         "V100 SXM2",
         900.0,
-        [7.8, 15.7, 31.4, 125.0],
+        [7.8, 15.7, 31.4],
+        [0.0, 0.0, 125.0, 0.0, 0.0],
         &["Tesla V100-SXM2-16GB", "Tesla V100-SXM2-32GB"],
     ),
-    gpu("a100", "A100 SXM 80 GB", 2039.0, [9.7, 19.5, 78.0, 312.0], &["A100-SXM4-40GB", "A100-SXM4-80GB"]),
-    gpu("rtx3090", "GeForce RTX 3090", 936.0, [0.556, 35.6, 35.6, 71.0], &["GeForce RTX 3090"]),
-    gpu("l4", "L4", 300.0, [0.473, 30.3, 30.3, 121.0], &["L4"]),
-    gpu("l40s", "L40S", 864.0, [1.43, 91.6, 91.6, 362.0], &["L40S"]),
-    gpu("rtx4090", "GeForce RTX 4090", 1008.0, [1.29, 82.6, 82.6, 165.2], &["GeForce RTX 4090"]),
-    gpu("h100", "H100 SXM", 3350.0, [34.0, 67.0, 134.0, 989.0], &["H100 80GB HBM3"]),
-    gpu("h200", "H200 SXM", 4800.0, [34.0, 67.0, 134.0, 989.0], &["H200"]),
+    gpu(
+        "a100",
+        "A100 SXM 80 GB",
+        2039.0,
+        [9.7, 19.5, 78.0],
+        [19.5, 156.0, 312.0, 0.0, 624.0],
+        &["A100-SXM4-40GB", "A100-SXM4-80GB"],
+    ),
+    gpu(
+        "rtx3090",
+        "GeForce RTX 3090",
+        936.0,
+        [0.556, 35.6, 35.6],
+        [0.0, 35.6, 71.0, 0.0, 284.0],
+        &["GeForce RTX 3090"],
+    ),
+    gpu("l4", "L4", 300.0, [0.473, 30.3, 30.3], [0.0, 60.0, 121.0, 242.0, 242.0], &["L4"]),
+    gpu("l40s", "L40S", 864.0, [1.43, 91.6, 91.6], [0.0, 183.0, 362.0, 733.0, 733.0], &["L40S"]),
+    gpu(
+        "rtx4090",
+        "GeForce RTX 4090",
+        1008.0,
+        [1.29, 82.6, 82.6],
+        [0.0, 82.6, 165.2, 330.3, 660.6],
+        &["GeForce RTX 4090"],
+    ),
+    gpu("h100", "H100 SXM", 3350.0, [34.0, 67.0, 134.0], HOPPER, &["H100 80GB HBM3"]),
+    gpu("h200", "H200 SXM", 4800.0, [34.0, 67.0, 134.0], HOPPER, &["H200"]),
 ];
+
+const HOPPER: [f64; 5] = [67.0, 494.5, 989.0, 1979.0, 1979.0];
 
 impl Gpu {
     pub(crate) fn of(id: &str) -> Result<&'static Gpu, Failure> {

@@ -2,7 +2,7 @@
 
 use cuda_launch::CudaContext;
 use cuda_launch::device::DeviceAttribute;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::roofline::{Gpu, Peaks};
 
@@ -57,7 +57,7 @@ impl Roof {
             double: single.zip(self.single_to_double).map(|(single, ratio)| single / ratio),
             single,
             half: published.and_then(|peaks| peaks.half),
-            matrix: published.and_then(|peaks| peaks.matrix),
+            matrix: published.map(|peaks| peaks.matrix).unwrap_or_default(),
         }
     }
 
@@ -104,15 +104,9 @@ impl Roof {
     }
 
     pub(super) fn json(self) -> Value {
-        let peaks = self.peaks();
-        json!({
-            "memory_bytes_per_second": peaks.memory,
-            "l2_bytes": self.l2_bytes,
-            "f64_per_second": peaks.double,
-            "f32_per_second": peaks.single,
-            "f16_per_second": peaks.half,
-            "matrix_per_second": peaks.matrix,
-        })
+        let mut peaks = self.peaks().json();
+        peaks["l2_bytes"] = self.l2_bytes.into();
+        peaks
     }
 }
 
@@ -156,9 +150,9 @@ mod tests {
         assert!((roof.arithmetic().unwrap_or(0.0) / 1e12 - 67.0).abs() < 0.2);
         let peaks = roof.peaks();
         assert_eq!(peaks.double, peaks.single.map(|single| single / 2.0));
-        assert_eq!((peaks.half, peaks.matrix), (Some(134e12), Some(989e12)));
+        assert_eq!((peaks.half, peaks.matrix.f16), (Some(134e12), Some(989e12)));
         let unknown = Roof { single_to_double: None, ..roof.of_unknown_model() }.peaks();
-        assert_eq!((unknown.double, unknown.half, unknown.matrix), (None, None, None));
+        assert_eq!((unknown.double, unknown.half, unknown.matrix.f16), (None, None, None));
         let lines = roof.lines(1 << 30, Some(2.4e12));
         assert_eq!(lines[0], "50 % of the memory's peak of 4814 GB/s (3201 MHz x 2, 6016 bits)");
         assert!(

@@ -220,7 +220,7 @@ mod tests {
         let text = anstream::adapter::strip_str(&half.text()).to_string();
         assert_eq!(
             text,
-            "roofline: memory is the limit: with 1.00 operations per byte at most 4.81 TFLOP/s (4814 GB/s and 66.9 TFLOP/s meet at 13.9)\n  \
+            "roofline: memory is the limit: with 1.00 operations per byte at most 4.81 TFLOP/s without caches (4814 GB/s and 66.9 TFLOP/s meet at 13.9)\n  \
              2.41 TFLOP/s reached, 50.0 % of that\n  \
              counted in one launch on the emulator: 2407152000 f32 operations, 2407152000 bytes, whether or not a cache has them\n"
         );
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!((&json["roof"]["limit"], &json["roof"]["reached"]), (&"arithmetic".into(), &0.5.into()));
         // Memory is no limit in either case.
         assert_eq!(json["roof_moved_once"], Value::Null);
-        let matrix = placed(|mix| mix.matrix = 494_500_000_000, 1, 1);
+        let matrix = placed(|mix| mix.matrix.f16 = 494_500_000_000, 1, 1);
         assert_eq!(matrix.json()["roof"]["reached"], 0.5);
     }
 

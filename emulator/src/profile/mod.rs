@@ -11,7 +11,7 @@ pub use heat::AllocationProfile;
 pub(crate) use heat::Heat;
 pub use lcov::lcov;
 pub use lines::LineProfile;
-pub use operations::Operations;
+pub use operations::{MatrixOperations, Operations};
 
 use std::fmt;
 use std::ops::AddAssign;

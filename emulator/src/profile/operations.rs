@@ -16,9 +16,8 @@ pub struct Operations {
     pub f32: u64,
     /// On `f16` and `bf16`.
     pub f16: u64,
-    /// Of `mma`, `wmma.mma` and `wgmma`, whatever their types. Sparse forms multiply half of what their shape says: the other elements of
-    /// one matrix are zeros that it does not store.
-    pub matrix: u64,
+    /// Of `mma`, `wmma.mma` and `wgmma`, by the type of the factors.
+    pub matrix: MatrixOperations,
     /// Instructions of arithmetic on integers and their comparison: `mad.lo.u32`, `setp.lt.s32`.
     pub integer: u64,
     /// Instructions on bits: `and`, `lop3`, `shl`, `bfe`, `popc`, `prmt`.
@@ -27,10 +26,70 @@ pub struct Operations {
     pub conversion: u64,
 }
 
+/// Multiplications and additions of matrix instructions, by the type of the factors: each has a peak rate of its own. Sparse forms multiply
+/// half of what their shape says: the other elements of one matrix are zeros that it does not store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MatrixOperations {
+    /// `f64`.
+    pub f64: u64,
+    /// `tf32`.
+    pub tf32: u64,
+    /// `f16` and `bf16`.
+    pub f16: u64,
+    /// `e4m3` and `e5m2`.
+    pub f8: u64,
+    /// `s8` and `u8`.
+    pub i8: u64,
+    /// What is narrower: integers of 4 bits and single bits, floats of 6 and of 4 bits.
+    pub narrow: u64,
+}
+
+impl MatrixOperations {
+    /// All of them.
+    pub fn total(self) -> u64 {
+        let MatrixOperations { f64, tf32, f16, f8, i8, narrow } = self;
+        f64 + tf32 + f16 + f8 + i8 + narrow
+    }
+
+    /// So many, of an instruction whose name has these parts.
+    fn of(operations: u64, parts: &[&str]) -> MatrixOperations {
+        let mut all = MatrixOperations::default();
+        let names = |types: &[&str]| parts.iter().any(|part| types.contains(part));
+        // The narrowest first: the types of the sums stand beside those of the factors. For f16 `wmma.mma` names the sums' alone.
+        let count = if names(&["s4", "u4", "b1", "e2m1", "e2m3", "e3m2"]) {
+            &mut all.narrow
+        } else if names(&["s8", "u8"]) {
+            &mut all.i8
+        } else if names(&["e4m3", "e5m2"]) {
+            &mut all.f8
+        } else if names(&["tf32"]) {
+            &mut all.tf32
+        } else if names(&["f64"]) {
+            &mut all.f64
+        } else {
+            &mut all.f16
+        };
+        *count = operations;
+        all
+    }
+}
+
+impl AddAssign for MatrixOperations {
+    fn add_assign(&mut self, other: MatrixOperations) {
+        self.f64 += other.f64;
+        self.tf32 += other.tf32;
+        self.f16 += other.f16;
+        self.f8 += other.f8;
+        self.i8 += other.i8;
+        self.narrow += other.narrow;
+    }
+}
+
 impl Operations {
     /// Those on floating-point numbers, and those of matrices.
     pub fn floating_point(self) -> u64 {
-        self.f64 + self.f32 + self.f16 + self.matrix
+        self.f64 + self.f32 + self.f16 + self.matrix.total()
     }
 
     /// Those of an instruction with that name.
@@ -44,7 +103,7 @@ impl Operations {
             // Four complete warps execute one `wgmma` together: if the guard is false, nothing is multiplied.
             let threads = if name == "wgmma" { 128 } else { 32 };
             let each = if parts.iter().any(|part| is_sparse(part)) { 1 } else { 2 };
-            all.matrix = each * products * counts.threads_on / threads;
+            all.matrix = MatrixOperations::of(each * products * counts.threads_on / threads, &parts);
             return all;
         }
         let of_type = parts.last().copied().unwrap_or_default();
@@ -164,7 +223,7 @@ mod tests {
         let of = |mnemonic: &str| {
             let all = counted(mnemonic);
             assert_eq!((all.integer, all.bit, all.conversion), (0, 0, 0), "{mnemonic}");
-            [all.f64, all.f32, all.f16, all.matrix]
+            [all.f64, all.f32, all.f16, all.matrix.total()]
         };
         assert_eq!(of("fma.rn.f64"), [192, 0, 0, 0]);
         assert_eq!(of("add.ftz.f32"), [0, 96, 0, 0]);
@@ -183,6 +242,30 @@ mod tests {
         }
         let group = "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16";
         assert_eq!(of(group), [0, 0, 0, 2 * 64 * 8 * 16 * 3 / 4]);
+    }
+
+    #[test]
+    fn matrices_by_the_type_of_their_factors() {
+        let of = |mnemonic: &str| {
+            let MatrixOperations { f64, tf32, f16, f8, i8, narrow } = counted(mnemonic).matrix;
+            [f64, tf32, f16, f8, i8, narrow].map(|operations| operations != 0)
+        };
+        let only = |at: usize| std::array::from_fn(|index| index == at);
+        for (at, mnemonic) in [
+            (0, "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64"),
+            (0, "wmma.mma.sync.aligned.row.col.m8n8k4.f64.f64.f64.f64"),
+            (1, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"),
+            (1, "wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32"),
+            (2, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"),
+            (2, "wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16"),
+            (3, "mma.sync.aligned.m16n8k32.row.col.f16.e4m3.e5m2.f16"),
+            (3, "wgmma.mma_async.sync.aligned.m64n8k32.f16.e5m2.e5m2"),
+            (4, "mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32"),
+            (5, "mma.sync.aligned.m16n8k64.row.col.s32.s4.u4.s32"),
+            (5, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc"),
+        ] {
+            assert_eq!(of(mnemonic), only(at), "{mnemonic}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use cuda_emulator::{Counts, Operations};
 use crate::support::{Args, Device, snippet, snippet_with};
 
 /// All that is counted, by the name of its field.
-const NAMES: [&str; 31] = [
+const NAMES: [&str; 36] = [
     "warps",
     "threads",
     "threads_on",
@@ -37,7 +37,12 @@ const NAMES: [&str; 31] = [
     "f64",
     "f32",
     "f16",
-    "matrix",
+    "matrix_f64",
+    "matrix_tf32",
+    "matrix_f16",
+    "matrix_f8",
+    "matrix_i8",
+    "matrix_narrow",
     "integer",
     "bit",
     "conversion",
@@ -65,11 +70,11 @@ fn is_counted_on(device: &Device, body: &[&str], [blocks, threads]: [u32; 2], ex
         [c.texture_requests, c.texture_bytes, c.surface_requests],
         [c.surface_bytes, c.barrier_wait, c.collisions],
         [o.f64, o.f32, o.f16],
-        [o.matrix, o.integer, o.bit],
+        [o.matrix.f64, o.matrix.tf32, o.matrix.f16],
+        [o.matrix.f8, o.matrix.i8, o.matrix.narrow],
+        [o.integer, o.bit, o.conversion],
     ]
-    .concat()
-    .into_iter()
-    .chain([o.conversion]);
+    .concat();
     assert!(expected.iter().all(|(name, _)| NAMES.contains(name)), "{expected:?}");
     for (name, counted) in NAMES.iter().zip(counted) {
         let expected = expected.iter().find(|known| known.0 == *name).map_or(0, |known| known.1);
@@ -445,6 +450,45 @@ fn textures_and_a_surface() {
             ("integer", 40 * 3),
             ("bit", 40),
             ("conversion", 40),
+        ],
+    );
+}
+
+/// Two warps; the second computes only the half-precision lines.
+#[test]
+fn halves_and_matrices() {
+    let body = [
+        "fma.rn.f16x2 %r1, %r2, %r3, %r4;",
+        "add.f16 %h1, %h2, %h3;",
+        "setp.ge.u32 %p1, %t, 32;",
+        "@%p1 bra END;",
+        "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%fd0, %fd1}, {%fd2}, {%fd3}, {%fd0, %fd1};",
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f0, %f1, %f2, %f3}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%f0, %f1, %f2, %f3};",
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%f0, %f1, %f2, %f3};",
+        "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32 {%f0, %f1, %f2, %f3}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%f0, %f1, %f2, %f3};",
+        "mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32 {%r6, %r7, %r8, %r9}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%r6, %r7, %r8, %r9};",
+        "mma.sync.aligned.m16n8k64.row.col.s32.s4.u4.s32 {%r6, %r7, %r8, %r9}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%r6, %r7, %r8, %r9};",
+        "END:",
+    ];
+    is_counted(
+        &body,
+        1,
+        64,
+        &[
+            ("warps", 2 * (4 + 4 + 1) + 6),
+            ("threads", 64 * 9 + 32 * 6),
+            ("threads_on", 64 * 9 + 32 * 6 - 32),
+            ("taken", 32),
+            ("not_taken", 32),
+            // A fused multiply-add of two halves, and one sum.
+            ("f16", 64 * (4 + 1)),
+            ("matrix_f64", 2 * 8 * 8 * 4),
+            ("matrix_tf32", 2 * 16 * 8 * 8),
+            ("matrix_f16", 2 * 16 * 8 * 16),
+            ("matrix_f8", 2 * 16 * 8 * 32),
+            ("matrix_i8", 2 * 16 * 8 * 32),
+            ("matrix_narrow", 2 * 16 * 8 * 64),
+            ("integer", 64 * 3),
         ],
     );
 }

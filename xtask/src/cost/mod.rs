@@ -4,6 +4,8 @@
 //! The bench runs twice with different numbers of launches; the difference divided by the number of launches more is the
 //! cost of one. Functions named `noop_*` are the driver's and left out; the variant `empty` is the loop, subtracted.
 
+pub(crate) mod emulator;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;

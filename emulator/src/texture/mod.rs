@@ -29,9 +29,43 @@ pub struct Image {
     pub pitch: usize,
     /// Bytes from plane to plane.
     pub plane: usize,
+    /// What it is, which its size does not tell.
+    pub kind: ImageKind,
+}
+
+/// What the elements of an image belong to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImageKind {
+    /// Plain memory.
+    Linear,
+    /// Rows of plain memory.
+    Pitched,
+    /// An array of this many dimensions.
+    Array(usize),
+    /// Layers of this many dimensions.
+    Layered(usize),
+    /// Six faces.
+    Cubemap,
+    /// Six layers for each cube.
+    LayeredCubemap,
 }
 
 impl Image {
+    /// What `txq` and `suq` answer for width, height and depth, as an H200 does: 0 for what there is not, layers in place of the next
+    /// dimension, and for textures cubes instead of faces.
+    pub fn queried(&self, of_surface: bool) -> [usize; 3] {
+        let [width, height, depth] = self.size;
+        match self.kind {
+            ImageKind::Linear => [width, 0, 0],
+            ImageKind::Array(1) => [width, if of_surface { 0 } else { 1 }, 0],
+            ImageKind::Pitched | ImageKind::Array(2) => [width, height, 0],
+            ImageKind::Layered(1) => [width, depth, 0],
+            ImageKind::Array(_) | ImageKind::Layered(_) => [width, height, depth],
+            ImageKind::Cubemap => [width, height, if of_surface { depth } else { 0 }],
+            ImageKind::LayeredCubemap => [width, height, if of_surface { depth } else { depth / 6 }],
+        }
+    }
+
     /// The offset of an element that is in bounds.
     fn place(&self, [x, y, z]: [usize; 3]) -> u64 {
         self.address + (z * self.plane + y * self.pitch + x * self.texel.bytes()) as u64

@@ -28,6 +28,7 @@ mod launches;
 mod memory;
 mod modules;
 mod streams;
+mod textures;
 
 use std::collections::BTreeMap;
 
@@ -118,6 +119,7 @@ fn cases() -> BTreeMap<&'static str, Case> {
         memory::CASES,
         modules::CASES,
         faults::CASES,
+        textures::CASES,
     ];
     families.into_iter().flatten().copied().collect()
 }

@@ -3,7 +3,7 @@
 //! A [`snippet`] has four instructions before its body and `ret` behind it, which all threads execute. Two of the four are arithmetic on
 //! integers: they compute the address of each thread's own number.
 
-use cuda_emulator::texture::{Channel, Image, Surface, Texel, Texture, Wrap};
+use cuda_emulator::texture::{Channel, Image, ImageKind, Surface, Texel, Texture, Wrap};
 use cuda_emulator::{Counts, Operations};
 
 use crate::support::{Args, Device, snippet, snippet_with};
@@ -385,7 +385,14 @@ fn constants_by_name_and_by_generic_address() {
 fn words(address: u64, channel: Channel, width: usize, height: usize) -> Image {
     let pitch = 4 * width;
     let texel = Texel { channel, channels: 1 };
-    Image { address, texel, size: [width, height, 1], pitch, plane: pitch * height }
+    Image {
+        address,
+        texel,
+        size: [width, height, 1],
+        pitch,
+        plane: pitch * height,
+        kind: ImageKind::Array(2),
+    }
 }
 
 /// A texture of words; `linear` averages four of them.

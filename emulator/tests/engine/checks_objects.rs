@@ -1,7 +1,7 @@
 //! Races on what textures and surfaces lie in: accesses through them, and to their memory itself.
 
 use cuda_emulator::check::{Finding, FindingKind};
-use cuda_emulator::texture::{Channel, Image, Surface, Texel, Texture, Wrap};
+use cuda_emulator::texture::{Channel, Image, ImageKind, Surface, Texel, Texture, Wrap};
 
 use crate::support::{Args, Device, snippet};
 
@@ -11,7 +11,8 @@ fn found(body: &str, blocks: u32, threads: u32) -> Vec<Finding> {
     let device = Device::checked(&snippet(&format!("mov.u32 %r1, %ctaid.x; mov.u64 %rd1, 77;\n{body}")));
     let out = device.zeroed::<u32>(4);
     let texel = Texel { channel: Channel::U32, channels: 1 };
-    let image = Image { address: out, texel, size: [4, 1, 1], pitch: 16, plane: 16 };
+    let image =
+        Image { address: out, texel, size: [4, 1, 1], pitch: 16, plane: 16, kind: ImageKind::Array(1) };
     device.memory.objects().set_surface(77, Some(Surface { image }));
     let texture = Texture {
         levels: vec![image],

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cuda_emulator::engine::{FaultKind, Program};
 use cuda_emulator::memory::Memory;
-use cuda_emulator::texture::{Channel, Image, Surface, Texel, Texture, Wrap};
+use cuda_emulator::texture::{Channel, Image, ImageKind, Surface, Texel, Texture, Wrap};
 
 use crate::support::{Args, Device, snippet};
 
@@ -14,7 +14,14 @@ const KERNELS: &str = "tests/kernels/textures.ptx";
 fn image(address: u64, channel: Channel, width: usize, height: usize) -> Image {
     let texel = Texel { channel, channels: 1 };
     let pitch = width * texel.bytes();
-    Image { address, texel, size: [width, height, 1], pitch, plane: pitch * height }
+    Image {
+        address,
+        texel,
+        size: [width, height, 1],
+        pitch,
+        plane: pitch * height,
+        kind: ImageKind::Array(2),
+    }
 }
 
 fn texture(image: Image) -> Texture {

@@ -3,7 +3,7 @@
 
 use cuda_emulator::Schedules;
 use cuda_emulator::engine::FaultKind;
-use cuda_emulator::texture::{Channel, Image, Surface, Texel, Texture, Wrap};
+use cuda_emulator::texture::{Channel, Image, ImageKind, Surface, Texel, Texture, Wrap};
 
 use crate::support::{Args, Device, snippet};
 use crate::wgmma::Random;
@@ -33,7 +33,14 @@ fn device(instruction: &str) -> Device {
 fn image(device: &Device, texel: Texel, size: [usize; 3], bytes: &[u8]) -> Image {
     let pitch = size[0] * texel.bytes();
     assert_eq!(bytes.len(), pitch * size[1] * size[2]);
-    Image { address: device.upload(bytes), texel, size, pitch, plane: pitch * size[1] }
+    Image {
+        address: device.upload(bytes),
+        texel,
+        size,
+        pitch,
+        plane: pitch * size[1],
+        kind: ImageKind::Array(3),
+    }
 }
 
 const FLOAT: Texel = Texel { channel: Channel::F32, channels: 1 };
@@ -552,7 +559,6 @@ fn forms_that_there_are_not_are_refused() {
         ("tex.a2dms.v2.f16x2.s32 {%r8, _}, [%rd1, {%r0, %r1, %r2, %r2}];", false),
         ("tex.level.2d.v4.f32.s32 {%r8, _, _, _}, [%rd1, {%r0, %r1}], %f1;", true),
         ("tex.grad.2d.v4.f32.s32 {%r8, _, _, _}, [%rd1, {%r0, %r1}], {%f1, %f1}, {%f1, %f1};", false),
-        ("txq.height.b32 %r8, [%rd1];", false),
         ("txq.channel_order.b32 %r8, [%rd1];", false),
         ("suq.memory_layout.b32 %r8, [%rd1];", false),
     ] {

@@ -45,15 +45,18 @@ cub() {
     PATH=$PATH:/usr/local/cuda/bin python3 "$here/beside/cub_both.py" "$tool" "$work/cub"
 }
 
-# What the driver's library exports, beside the list of what the emulator's does.
+# What the driver's library exports, beside the list of what the emulator's does. These are in no public header: for debuggers, for
+# EGL, and undocumented.
 exports() {
-    local library
+    local library unlisted
     library=$(ldconfig -p | sed -n 's/.* => \(.*libcuda\.so\.1\)$/\1/p' | head -n 1)
     nm -D --defined-only "$library" | awk '$2 == "T" { sub("@.*", "", $3); print $3 }' | sort -u >"$out/exports-system.txt"
     awk '$3 <= 13000 { print $1 }' "$here/exports.txt" | sort -u >"$work/ours.txt"
     wc -l <"$out/exports-system.txt"
     echo "there alone: $(comm -23 "$out/exports-system.txt" "$work/ours.txt" | tr '\n' ' ')"
     echo "here alone: $(comm -13 "$out/exports-system.txt" "$work/ours.txt" | tr '\n' ' ')"
+    unlisted=$(comm -23 "$out/exports-system.txt" "$work/ours.txt" | grep -vE '^(cudbg.*|cuEGLApiInit|cuMemGetAttribute(_v2)?)$')
+    [ -z "$unlisted" ] || { echo "missing: $unlisted" && return 1; }
 }
 
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader

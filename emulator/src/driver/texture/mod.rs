@@ -15,7 +15,7 @@ use super::entry::{INVALID_VALUE, In, Out, Outcome, entries};
 use super::handles::Handles;
 use super::slot::{PerSlot, per_slot};
 use super::state::{Call, State};
-use crate::texture::{Image, Surface, Texture, Wrap};
+use crate::texture::{Image, ImageKind, Surface, Texture, Wrap};
 
 entries! {
     cuTexObjectCreate(texture: *mut CUtexObject, resource: *const CUDA_RESOURCE_DESC, descriptor: *const CUDA_TEXTURE_DESC, view: *const CUDA_RESOURCE_VIEW_DESC) = create_texture;
@@ -79,7 +79,25 @@ pub(super) fn forget(state: &State, context: u64) {
 fn image(array: &Array) -> Image {
     let pitch = array.pitch();
     let plane = pitch * array.shape()[1];
-    Image { address: array.address, texel: array.texel, size: array.shape(), pitch, plane }
+    Image {
+        address: array.address,
+        texel: array.texel,
+        size: array.shape(),
+        pitch,
+        plane,
+        kind: kind(&array.descriptor),
+    }
+}
+
+fn kind(descriptor: &CUDA_ARRAY3D_DESCRIPTOR) -> ImageKind {
+    let has = |flag: u32| descriptor.Flags & flag != 0;
+    match (has(CUDA_ARRAY3D_CUBEMAP), has(CUDA_ARRAY3D_LAYERED)) {
+        (true, true) => ImageKind::LayeredCubemap,
+        (true, false) => ImageKind::Cubemap,
+        (false, true) => ImageKind::Layered(if descriptor.Height == 0 { 1 } else { 2 }),
+        (false, false) if descriptor.Depth != 0 => ImageKind::Array(3),
+        (false, false) => ImageKind::Array(if descriptor.Height == 0 { 1 } else { 2 }),
+    }
 }
 
 /// The images that a texture of a resource reads, and whether they are plain memory.
@@ -105,7 +123,17 @@ fn images(call: &Call, resource: &CUDA_RESOURCE_DESC) -> Outcome<(Vec<Image>, bo
                     return Err(INVALID_VALUE);
                 }
                 let (size, pitch) = ([width, 1, 1], linear.sizeInBytes);
-                Ok((vec![Image { address: linear.devPtr, texel, size, pitch, plane: pitch }], true))
+                Ok((
+                    vec![Image {
+                        address: linear.devPtr,
+                        texel,
+                        size,
+                        pitch,
+                        plane: pitch,
+                        kind: ImageKind::Linear,
+                    }],
+                    true,
+                ))
             }
             CUresourcetype::CU_RESOURCE_TYPE_PITCH2D => {
                 let rows = resource.res.pitch2D;
@@ -120,7 +148,10 @@ fn images(call: &Call, resource: &CUDA_RESOURCE_DESC) -> Outcome<(Vec<Image>, bo
                 }
                 let size = [rows.width, rows.height, 1];
                 let (address, pitch) = (rows.devPtr, rows.pitchInBytes);
-                Ok((vec![Image { address, texel, size, pitch, plane: bytes }], false))
+                Ok((
+                    vec![Image { address, texel, size, pitch, plane: bytes, kind: ImageKind::Pitched }],
+                    false,
+                ))
             }
             _ => Err(INVALID_VALUE),
         }

@@ -249,11 +249,11 @@ unsafe fn ask(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
         };
         let objects = lanes.env.memory.objects();
         let size = match of_surface {
-            true => objects.surface(handle).map(|surface| surface.image.size),
+            true => objects.surface(handle).map(|surface| surface.image.queried(true)),
             // There is nothing of levels that do not exist.
-            false => objects
-                .texture(handle)
-                .map(|texture| texture.levels.get(level as usize).map_or([0; 3], |image| image.size)),
+            false => objects.texture(handle).map(|texture| {
+                texture.levels.get(level as usize).map_or([0; 3], |image| image.queried(false))
+            }),
         };
         let Some(size) = size else {
             return unknown(lanes, lane, if of_surface { "surface" } else { "texture" }, handle);

@@ -20,10 +20,8 @@ pub(super) const ROWS: &[Row] = &[
     build("tld4.{r|g|b|a}.{2d|a2d|cube|acube}.v4.{f32|u32|s32}.f32", fetch),
     refuse("tex[.base].{2dms|a2dms}.v4.{f32|u32|s32|f16}.s32", SAMPLES),
     refuse("tex[.base].{2dms|a2dms}.v2.f16x2.s32", SAMPLES),
-    build("txq[.level].width.b32", ask),
-    build("suq.width.b32", ask),
-    refuse("txq[.level].{height|depth}.b32", HEIGHT),
-    refuse("suq.{height|depth}.b32", HEIGHT),
+    build("txq[.level].{width|height|depth}.b32", ask),
+    build("suq.{width|height|depth}.b32", ask),
     refuse(
         "txq.{channel_data_type|channel_order|normalized_coords|array_size|num_mipmap_levels|num_samples}.b32",
         DESCRIPTION,
@@ -45,8 +43,6 @@ pub(super) const ROWS: &[Row] = &[
 
 /// Why multi-sample textures are refused.
 const SAMPLES: &str = "only graphics interfaces make textures of several samples, and the emulator has none";
-/// Why heights and depths are refused.
-const HEIGHT: &str = "only the width can be asked for: what a GPU answers for heights and depths of layers and faces is not known";
 /// Why the other queries are refused.
 const DESCRIPTION: &str =
     "a driver does not load kernels that ask for this, as texture and surface objects do not have it";

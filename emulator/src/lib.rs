@@ -171,6 +171,8 @@ pub mod stderr;
 mod tensor;
 #[doc(hidden)]
 pub mod texture;
+#[doc(hidden)]
+pub mod told;
 mod vectors;
 
 pub use architecture::{Architecture, UnknownArchitecture};

@@ -198,6 +198,9 @@ fn a_switch_of_more_graphs_than_memory_has_room_for_is_refused() {
     let condition = graph.add_condition(Some(0)).unwrap();
     let error = graph.add_conditional(&[], condition, Branches::Switch(u32::MAX)).unwrap_err();
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+    let text = error.to_string();
+    let reason = "a SWITCH node has at most 65536 bodies on the emulator, and 4294967295 were asked for";
+    assert!(text.contains(reason) && text.contains("help: use fewer bodies"), "{text}");
     let condition = graph.add_condition(Some(0)).unwrap();
     let (_, bodies) = graph.add_conditional(&[], condition, Branches::Switch(100)).unwrap();
     assert_eq!(bodies.len(), 100);
@@ -238,7 +241,11 @@ fn graphs_in_graphs_are_refused_from_some_depth_on() {
     for _ in 0..255 {
         graph = outer(&graph).unwrap();
     }
-    assert_eq!(outer(&graph).unwrap_err().code(), Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+    let error = outer(&graph).unwrap_err();
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+    let text = error.to_string();
+    let reason = "graphs can be nested 256 levels deep on the emulator";
+    assert!(text.contains(reason) && text.contains("help: nest fewer graphs"), "{text}");
     gpu.run(&graph.try_clone().unwrap());
     assert_eq!(buffer.to_host_vec(&gpu.stream).unwrap(), [7; N]);
     let mut exec = exec(&graph);

@@ -216,7 +216,12 @@ fn an_error_names_the_device_that_code_is_not_for() {
         format!(".version {version}\n.target {target}\n.address_size 64\n.entry k() {{ ret; }}\n")
     };
     for (architecture, version, target, words) in [
-        (Architecture::Sm86, "7.8", "sm_90", "newer than this device (sm_86): compile for an older target"),
+        (
+            Architecture::Sm86,
+            "7.8",
+            "sm_90",
+            "newer than this device (sm_86): CUDA_LAUNCH_EMULATOR_ARCH=sm_90 (`--arch sm_90`",
+        ),
         (Architecture::Sm100, "8.0", "sm_90a", "which only sm_90 runs, and this device is sm_100"),
         (Architecture::Sm120, "8.8", "sm_100f", "which only devices sm_10x run, and this one is sm_120"),
     ] {

@@ -51,7 +51,7 @@ int main(void)
     let run = harness(&["--leaks"], &[program]);
     assert!(run.code == 0 && run.says("cuda-harness: 0 live, 0 mistakes"), "{}", run.err);
     let run = harness(&["--leaks"], &["env", "FORGETS=1", program]);
-    assert!(run.code == 0 && run.says("cuda-harness: 1 live, 0 mistakes"), "{}", run.err);
+    assert!(run.code == 1 && run.says("cuda-harness: 1 live, 0 mistakes"), "{}", run.err);
     // Of the program, not of what it was started by.
     let run = harness(&["--memory", "1M"], &["env", "CUDA_LAUNCH_HARNESS_LEAKS=0", program]);
     assert!(run.code == 0 && !run.says("live"), "{}", run.err);
@@ -158,6 +158,6 @@ int main(int count, char **words)
     let run = harness(&["--leaks"], &[program, "early"]);
     let (own, parents) =
         (run.err.matches("2 live, 0 mistakes").count(), run.err.matches("0 live, 0 mistakes").count());
-    assert_eq!((run.code, own, parents), (0, 1, 1), "{}", run.err);
+    assert_eq!((run.code, own, parents), (1, 1, 1), "{}", run.err);
     std::fs::remove_dir_all(folder).unwrap();
 }

@@ -82,7 +82,8 @@
 //!
 //! Two mistakes are reported before anything runs. PTX that does not assemble is refused when it is loaded, with line and reason in the
 //! JIT log. A kernel with an unsupported instruction is refused when it is launched or becomes a node of a graph, with
-//! `CUDA_ERROR_NOT_SUPPORTED`; the log names kernel, line and instruction, and everything else keeps working.
+//! `CUDA_ERROR_NOT_SUPPORTED`; the log names kernel, line and instruction, and everything else keeps working. Where there is something
+//! to do about an error, the driver's log says it in a line that begins with `help: `.
 //!
 //! Four more checks are available on request, with [`set_checks`] or an environment variable: reads of uninitialised
 //! memory, data races, barriers that only part of a warp reaches, and memory that kernels allocate and do not free. A finding does not stop the kernel; [`take_findings`]
@@ -140,7 +141,7 @@
 //! | `CUDA_LAUNCH_EMULATOR_PTX` | the newest PTX that is read, up to `9.5` | `9.0`, as driver 580 |
 //! | `CUDA_LAUNCH_EMULATOR_DEVICES` (alias: `CUDA_EMULATOR_DEVICES`) | how many devices, up to 8; with `0`, `cuInit` returns `CUDA_ERROR_NO_DEVICE` | `1` |
 //!
-//! An invalid value is reported on standard error. `cuInit` then fails if it is one of `ARCH`, `CHECK`, `PTX`, `SCHEDULES`, `SEED` and `TIMEOUT`, without
+//! An invalid value is reported on standard error. `cuInit` then fails, and the driver's log says why, if it is one of `ARCH`, `CHECK`, `PTX`, `SCHEDULES`, `SEED` and `TIMEOUT`, without
 //! which tests might pass that should fail; the others are ignored. `CUDA_VISIBLE_DEVICES` applies to GPUs and has no effect here.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -171,6 +172,8 @@ pub mod stderr;
 mod tensor;
 #[doc(hidden)]
 pub mod texture;
+#[doc(hidden)]
+pub mod told;
 mod vectors;
 
 pub use architecture::{Architecture, UnknownArchitecture};

@@ -76,8 +76,12 @@ fn a_kernel_that_cannot_run_is_refused_at_its_launch_and_nothing_else_is() {
     let lines: Vec<&str> = log_now.lines().collect();
     let expected = "[CUDA][E] kernel `lacking`, PTX line 9: `multimem.red";
     assert!(lines[0].starts_with(expected), "{log_now}");
+    assert!(
+        lines[1].starts_with("[CUDA][E] help: run the kernel on a GPU, or compile it without that"),
+        "{log_now}"
+    );
     let answer = "[CUDA][E] Returning 801 (CUDA_ERROR_NOT_SUPPORTED) from cuLaunchKernel:";
-    assert!(lines[1].starts_with(answer), "{log_now}");
+    assert!(lines[2].starts_with(answer), "{log_now}");
     let config = CUlaunchConfig { hStream: own, ..one_thread() };
     let code = unsafe { cuda.cuLaunchKernelEx(&config, lacking, arguments.as_mut_ptr(), null_mut()) };
     assert_eq!(code, NOT_SUPPORTED);
@@ -111,6 +115,28 @@ fn a_kernel_that_cannot_run_is_refused_at_its_launch_and_nothing_else_is() {
     ok(launch(&cuda, whole, own, &mut arguments));
     ok(unsafe { cuda.cuCtxSynchronize() });
     assert_eq!(read(&cuda, out, 4), [7, 0, 0, 0]);
+}
+
+/// Two hundred values are live at once.
+#[test]
+fn a_block_without_registers_is_told_that_their_number_is_an_estimate() {
+    let loads: String = (0..200).map(|n| format!("mov.u32 %r{n}, %clock;\n")).collect();
+    let sums: String = (0..200).map(|n| format!("add.u32 %s, %s, %r{n};\n")).collect();
+    let ptx = format!(
+        ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry wide(.param .u64 p) {{\n.reg .b64 %a;\n.reg .b32 %s;\n.reg .b32 %r<200>;\n\
+         ld.param.u64 %a, [p];\nmov.u32 %s, 0;\n{loads}{sums}st.global.u32 [%a], %s;\nret;\n}}\n"
+    );
+    let instance = Instance::new().unwrap();
+    let cuda = begin(&instance);
+    let wide = function(&cuda, load(&cuda, &ptx), "wide");
+    let mut out = alloc(&cuda, 64);
+    let mut arguments = [argument(&mut out)];
+    let config = CUlaunchConfig { blockDimX: 1024, ..one_thread() };
+    let code = unsafe { cuda.cuLaunchKernelEx(&config, wide, arguments.as_mut_ptr(), null_mut()) };
+    assert_eq!(code, CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+    let log = log(&cuda);
+    assert!(log.contains("registers per thread, by the emulator's estimate"), "{log}");
+    assert!(log.contains("help: use a smaller block"), "{log}");
 }
 
 fn one_thread() -> CUlaunchConfig {

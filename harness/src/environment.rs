@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Set by the tool: the file that gets the system's number of the log's first error.
 const LOG_FAILED: &str = "CUDA_LAUNCH_HARNESS_LOG_FAILED";
 const LEAKS: &str = "CUDA_LAUNCH_HARNESS_LEAKS";
+const PTX: &str = "CUDA_LAUNCH_EMULATOR_PTX";
 
 /// The settings of the variables `CUDA_LAUNCH_HARNESS_*`. `docs/environment.md` lists them.
 ///
@@ -77,6 +78,10 @@ impl Environment {
         if let Some((name, value)) = get("CUDA_LAUNCH_HARNESS_VERSION") {
             options =
                 options.as_of(version(&value).ok_or_else(|| wrong(name, &value, "a version, such as 12.4"))?);
+            // What the user asks of the emulator goes before what drivers of that version read. It refuses invalid ones itself.
+            if let Some((major, minor)) = variable(PTX).as_deref().and_then(ptx_version) {
+                options = options.newest_ptx(major, minor);
+            }
         }
         for function in listed(get("CUDA_LAUNCH_HARNESS_HIDE")) {
             options = options.hide(function);
@@ -238,6 +243,12 @@ fn version(text: &str) -> Option<u32> {
     let (major, minor) = text.trim().split_once('.')?;
     let (major, minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
     (major < 1000 && minor < 100).then(|| major * 1000 + minor * 10)
+}
+
+/// `9.4` in its parts.
+fn ptx_version(text: &str) -> Option<(u32, u32)> {
+    let (major, minor) = text.trim().split_once('.')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 /// `512M` as a number.

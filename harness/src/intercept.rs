@@ -53,6 +53,8 @@ pub(crate) struct Inner {
     pub(crate) has: Vec<bool>,
     /// The version that it claims to be.
     pub(crate) version: Option<u32>,
+    /// The newest PTX that it reads, if it refuses newer.
+    pub(crate) newest_ptx: Option<(u32, u32)>,
     pub(crate) start: Instant,
     pub(crate) listener: Option<Listener>,
     pub(crate) state: Mutex<State>,
@@ -133,7 +135,7 @@ impl Layer for Inner {
         let verdict = judge(&begun.faults, &begun.call);
         let too_new = self.is_too_new(function, words, raw.as_ref());
         // SAFETY: 1: duty 1.
-        let later = unsafe { ptx_version::later(function, words, self.version) };
+        let later = unsafe { ptx_version::later(function, words, self.newest_ptx) };
         let mut answer = self.answer(function, &begun, &verdict);
         answer = answer.or(too_new.then_some(CUresult::CUDA_ERROR_INVALID_VALUE));
         if let (Some(later), None) = (later, answer) {

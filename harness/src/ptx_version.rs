@@ -5,7 +5,6 @@
 
 use crate::functions::Function;
 use crate::read;
-use cuda_driver_sys::newest_ptx;
 use std::ffi::CStr;
 use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
 
@@ -28,13 +27,13 @@ pub(crate) struct Later {
     newest: (u32, u32),
 }
 
-/// The PTX that the call loads or links, if drivers of that version do not read it.
+/// The PTX that the call loads or links, if it is newer than that.
 ///
 /// # Safety
 ///
 /// 1. The words are the arguments of a call of that function, whose contract holds.
-pub(crate) unsafe fn later(function: &Function, words: &[u64], version: Option<u32>) -> Option<Later> {
-    let newest = newest_ptx(version?)?;
+pub(crate) unsafe fn later(function: &Function, words: &[u64], newest: Option<(u32, u32)>) -> Option<Later> {
+    let newest = newest?;
     let has = match (function.name, words) {
         (
             "cuModuleLoadData" | "cuModuleLoadDataEx" | "cuModuleLoadFatBinary" | "cuLibraryLoadData",

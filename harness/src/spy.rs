@@ -9,7 +9,7 @@ use crate::intercept::{Inner, Listener, State};
 use crate::ledger::{Entry, Ledger};
 use crate::shims;
 use crate::slots::Lease;
-use cuda_driver_sys::{CUresult, Driver, FUNCTIONS};
+use cuda_driver_sys::{CUresult, Driver, FUNCTIONS, newest_ptx};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -206,6 +206,7 @@ impl fmt::Debug for Spy {
 pub struct SpyOptions {
     hidden: BTreeSet<String>,
     version: Option<u32>,
+    newest_ptx: Option<(u32, u32)>,
     backtraces: bool,
     keep: usize,
     patience: Duration,
@@ -217,6 +218,7 @@ impl Default for SpyOptions {
         SpyOptions {
             hidden: BTreeSet::new(),
             version: None,
+            newest_ptx: None,
             backtraces: false,
             keep: usize::MAX,
             patience: Duration::from_secs(60),
@@ -248,6 +250,20 @@ impl SpyOptions {
     /// error log of the call says which version it has. PTX inside a fatbin reaches the driver, which may choose other code there.
     pub fn as_of(mut self, version: u32) -> SpyOptions {
         self.version = Some(version);
+        self
+    }
+
+    /// Refuses PTX after this version, major and minor, instead of after what drivers of the [version](Self::as_of) read. Its base must read it.
+    ///
+    /// ```
+    /// use cuda_harness::SpyOptions;
+    ///
+    /// // The functions of CUDA 11.8, and PTX that its toolkit cannot make.
+    /// let spy = SpyOptions::new().as_of(11_080).newest_ptx(8, 0).over(&cuda_emulator::driver())?;
+    /// # Ok::<(), cuda_harness::Error>(())
+    /// ```
+    pub fn newest_ptx(mut self, major: u32, minor: u32) -> SpyOptions {
+        self.newest_ptx = Some((major, minor));
         self
     }
 
@@ -312,6 +328,7 @@ impl SpyOptions {
             slot: lease.slot(),
             has: has.collect(),
             version: self.version,
+            newest_ptx: self.newest_ptx.or_else(|| newest_ptx(self.version?)),
             start: Instant::now(),
             listener: self.listener.clone(),
             state: Mutex::new(state),

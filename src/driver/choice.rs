@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::host_call;
-use crate::error::{Error, ErrorKind, ForkError, NoDriver, check};
+use crate::error::{DriverError, Error, ErrorKind, ForkError, NoDriver, check, log};
 
 /// Chooses the default driver: `system`, `emulator`, or the path of a library.
 pub(crate) const VARIABLE: &str = "CUDA_LAUNCH_DRIVER";
@@ -188,6 +188,17 @@ pub(crate) fn initialise(driver: &Driver) -> Result<(), Error> {
             return Err(ErrorKind::Forked(ForkError { call: "cuInit", parent, child }).into());
         }
         _ => {}
+    }
+    if code == CUresult::CUDA_ERROR_INVALID_VALUE {
+        // Only the emulator's, of a variable, which its log names. No other driver is asked for its log before it is initialised.
+        return Err(DriverError::of(
+            log::of_call(driver, "cuInit", code),
+            "cuInit",
+            code,
+            String::new(),
+            None,
+            None,
+        ));
     }
     check(code, "cuInit", String::new)
 }

@@ -14,7 +14,7 @@ use super::context::CudaContext;
 use super::jit::slots::Slots;
 use super::jit::{JitOptions, JitReport};
 use super::kernel_image::KernelImage;
-use crate::error::{CompilerLog, Error, ErrorKind, Parameter};
+use crate::error::{CompilerLog, Error, ErrorKind, Parameter, log as said};
 
 /// What an image says of one kernel.
 #[derive(Clone, Debug, Default)]
@@ -227,8 +227,9 @@ impl<'a> Image<'a> {
             log.excerpt =
                 log.line.and_then(|n| text.lines().nth((n as usize).checked_sub(1)?)).map(str::to_string);
         }
-        if let Some(hint) = context.and_then(|context| self.hint(code, context)) {
-            log.hint = Some(hint);
+        if let Some(context) = context {
+            let help = said::of_call(context.driver(), call, code).help;
+            log.hint = help.or_else(|| self.hint(code, context)).or(log.hint);
         }
         ErrorKind::Compiler(log).into()
     }

@@ -3,7 +3,8 @@
 use cuda_driver_sys::CUresult;
 use std::fmt;
 
-use super::{Error, ErrorKind, InHostCallback, in_callback};
+use super::log::Said;
+use super::{Error, ErrorKind, InHostCallback, call_hint, in_callback};
 
 /// A driver call that failed.
 #[derive(Clone, Debug)]
@@ -15,14 +16,30 @@ pub struct DriverError {
     pub code: CUresult,
     /// What was requested, with values.
     pub asked: String,
-    /// What the driver's log says about it, for launches and for requests that the driver or device does not support: drivers from CUDA
-    /// 12.9 on have a log (`cuLogsDumpToMemory`), and so has the emulator.
+    /// What the driver's log says about it: drivers from CUDA 12.9 on have a log (`cuLogsDumpToMemory`), and so has the emulator.
     pub log: Option<String>,
     /// What to do next, if known.
     pub hint: Option<String>,
 }
 
 impl DriverError {
+    /// The error for a call of which the driver's log says this. Its advice comes before the `hint` for what was asked, and that before
+    /// what the code alone allows to say, for a driver of this version.
+    #[cold]
+    pub(crate) fn of(
+        said: Said,
+        call: &'static str,
+        code: CUresult,
+        asked: String,
+        version: Option<u32>,
+        hint: Option<String>,
+    ) -> Error {
+        let Said { reason, help } = said;
+        let is_told = reason.is_some() && code == CUresult::CUDA_ERROR_NOT_SUPPORTED;
+        let hint = help.or(hint).or_else(|| call_hint(code, call, version).filter(|_| !is_told));
+        DriverError { call, code, asked, log: reason, hint }.told()
+    }
+
     /// The error to return. Inside a callback a driver's "not permitted" is about where the call was made: the one place that decides it,
     /// for calls with a context and without.
     pub(crate) fn told(self) -> Error {

@@ -4,15 +4,25 @@
 
 use cuda_driver_sys::{CUresult, Driver};
 
-use super::arguments::joined;
+use super::{arguments::joined, in_callback};
 
 /// Most bytes of the driver's log, the NUL included (driver API, `cuLogsDumpToMemory`).
 pub(crate) const LONGEST: usize = 25_601;
 
-/// What it says of the newest failure of `call`: the lines before `Returning 1 (CUDA_ERROR_INVALID_VALUE) from cuX`.
+/// What a driver says of a failure.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Said {
+    /// Why the call failed.
+    pub(crate) reason: Option<String>,
+    /// What to do: the emulator's log has lines that begin with `help: `.
+    pub(crate) help: Option<String>,
+}
+
+/// What it says of the newest failure of `call`, with `code`: the lines before `Returning 1 (CUDA_ERROR_INVALID_VALUE) from cuX`. Nothing
+/// if that had another code: then this one is not the driver's, but injected.
 #[cold]
-pub(crate) fn of_call(driver: &Driver, call: &str) -> Option<String> {
-    reason(&text(driver)?, call)
+pub(crate) fn of_call(driver: &Driver, call: &str, code: CUresult) -> Said {
+    text(driver).map(|text| said(&text, call, code)).unwrap_or_default()
 }
 
 /// What it says of a kernel that faulted with `code`: so far the emulator's does, and drivers to 13.0 do not.
@@ -23,9 +33,9 @@ pub(crate) fn of_fault(driver: &Driver, code: CUresult) -> Option<String> {
     text.lines().map(Line::new).find(told).map(|line| line.message.to_owned())
 }
 
-/// All that the driver still has; `None` where it has no log.
+/// All that the driver still has; `None` where it has no log, or cannot be asked.
 fn text(driver: &Driver) -> Option<String> {
-    if !driver.has("cuLogsDumpToMemory") {
+    if in_callback() || !driver.has("cuLogsDumpToMemory") {
         return None;
     }
     let (mut text, mut size) = (vec![0_u8; LONGEST], LONGEST);
@@ -37,16 +47,25 @@ fn text(driver: &Driver) -> Option<String> {
     (code == CUresult::SUCCESS).then(|| String::from_utf8_lossy(written).into_owned())
 }
 
-fn reason(text: &str, call: &str) -> Option<String> {
+fn said(text: &str, call: &str, code: CUresult) -> Said {
     let lines: Vec<Line<'_>> = text.lines().map(Line::new).collect();
     let names = |line: &Line<'_>| line.is_answer() && words(line.message).any(|word| word.starts_with(call));
-    let at = lines.iter().rposition(names)?;
-    let (before, answer) = (lines.get(..at)?, lines.get(at)?);
+    let newest = lines.iter().rposition(names).and_then(|at| lines.get(..=at)?.split_last());
+    let number = code.0.to_string();
+    let Some((answer, before)) = newest.filter(|(line, _)| words(line.message).any(|word| word == number))
+    else {
+        return Said::default();
+    };
+    let (mut reasons, mut help) = (Vec::new(), None);
     let same_thread = before.iter().rev().filter(|line| line.thread == answer.thread);
-    let mut reasons: Vec<&str> =
-        same_thread.take_while(|line| !line.is_answer()).map(|line| line.message).collect();
+    for line in same_thread.take_while(|line| !line.is_answer()) {
+        match line.message.strip_prefix("help: ") {
+            Some(advice) => help = Some(advice.to_owned()),
+            None => reasons.push(line.message),
+        }
+    }
     reasons.reverse();
-    (!reasons.is_empty()).then(|| joined(reasons, "; "))
+    Said { reason: (!reasons.is_empty()).then(|| joined(reasons, "; ")), help }
 }
 
 /// Names and numbers. Not a search for a substring, which no other part of a small program needs.
@@ -78,7 +97,7 @@ impl<'a> Line<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Line, reason};
+    use super::{CUresult, Line, Said, said};
 
     /// As driver 580 on an H200 wrote it.
     const REAL: &str = "\
@@ -95,11 +114,25 @@ mod tests {
     #[test]
     fn the_reason_stands_before_the_answer_of_the_same_thread() {
         let expected = "Requested dynamic shared memory size of 1048576 bytes exceeds maximum";
-        assert_eq!(reason(REAL, "cuLaunchKernelEx").as_deref(), Some(expected));
-        assert_eq!(reason(REAL, "cuDeviceGet").as_deref(), Some("Parameter ordinal must be between 0 and 1"));
-        for without in ["cuMemFree", "cuCtxSynchronize", "cuNothing"] {
-            assert_eq!(reason(REAL, without), None, "{without}");
+        let reason = |reason: &str| Said { reason: Some(reason.into()), help: None };
+        assert_eq!(said(REAL, "cuLaunchKernelEx", CUresult(1)), reason(expected));
+        assert_eq!(
+            said(REAL, "cuDeviceGet", CUresult(101)),
+            reason("Parameter ordinal must be between 0 and 1")
+        );
+        for (without, code) in
+            [("cuMemFree", 1), ("cuCtxSynchronize", 700), ("cuNothing", 1), ("cuDeviceGet", 1)]
+        {
+            assert_eq!(said(REAL, without, CUresult(code)), Said::default(), "{without}");
         }
+    }
+
+    #[test]
+    fn advice_of_the_emulator_is_apart_from_the_reason() {
+        let log = "[CUDA][E] Returning 1 (CUDA_ERROR_INVALID_VALUE) from cuInit\n[CUDA][E] it is full\n[CUDA][E] help: empty it\n\
+                   [CUDA][E] Returning 2 (CUDA_ERROR_OUT_OF_MEMORY) from cuMemAlloc_v2\n";
+        let expected = Said { reason: Some("it is full".into()), help: Some("empty it".into()) };
+        assert_eq!(said(log, "cuMemAlloc", CUresult(2)), expected);
     }
 
     #[test]

@@ -323,15 +323,13 @@ fn why_fewer_threads(kernel: &Kernel) -> String {
         );
     }
     let registers = kernel.attribute(A::CU_FUNC_ATTRIBUTE_NUM_REGS).unwrap_or(0);
-    let why = match kernel.launch_bounds {
-        LaunchBounds::Unknown => {
-            format!("its launch bounds (`.maxntid`) or its {registers} registers per thread allow no more")
-        }
-        _ => format!("its {registers} registers per thread allow no more"),
+    let bounds = match kernel.launch_bounds {
+        LaunchBounds::Unknown => "its launch bounds (`.maxntid`) or ",
+        _ => "",
     };
     format!(
-        " ({device} on this device; {why})\n  help: use a smaller block, or compile it for larger ones: __launch_bounds__, \
-         or -maxrregcount"
+        " ({device} on this device; {bounds}its {registers} registers per thread, on the emulator an estimate, allow no more)\n  help: use a \
+         smaller block, or compile it for larger ones: __launch_bounds__, or -maxrregcount"
     )
 }
 

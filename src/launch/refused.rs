@@ -6,7 +6,7 @@ use super::attributes::Attribute;
 use super::check::{block_dim, grid_dim, volume};
 use super::submit::Request;
 use crate::driver::{Kernel, host_call};
-use crate::error::{DriverError, Error, call_hint, joined, log};
+use crate::error::{DriverError, Error, joined, log};
 
 /// The error for a launch that the driver refused, with the most likely reason.
 #[cold]
@@ -36,9 +36,9 @@ pub(super) fn refused(code: CUresult, request: &Request<'_>) -> Error {
     let cooperative = all.iter().any(|a| a.is_cooperative());
     let call = "cuLaunchKernelEx";
     let version = Some(kernel.context().driver_version());
-    let hint = launch_hint(code, kernel, config, cooperative).or_else(|| call_hint(code, call, version));
-    let log = log::of_call(kernel.context.driver(), call);
-    DriverError { call, code, asked, log, hint }.told()
+    let said = log::of_call(kernel.context.driver(), call, code);
+    let hint = launch_hint(code, kernel, config, cooperative, said.reason.is_some());
+    DriverError::of(said, call, code, asked, version, hint)
 }
 
 fn launch_hint(
@@ -46,6 +46,7 @@ fn launch_hint(
     kernel: &Kernel,
     config: &CUlaunchConfig,
     cooperative: bool,
+    is_told: bool,
 ) -> Option<String> {
     let threads = volume(block_dim(config));
     match code {
@@ -63,6 +64,8 @@ fn launch_hint(
                 "{registers} registers per thread times {threads} threads, or shared memory, do not fit: use a smaller block"
             ))
         }
+        // The driver's own reason says more than the rest.
+        _ if is_told => None,
         CUresult::CUDA_ERROR_NOT_SUPPORTED => {
             Some("this driver or device cannot run the kernel with this configuration, or the kernel launches graphs, which only a graph's kernel can (`CudaGraph::add_kernel`); nothing was launched, and the context is still usable".into())
         }

@@ -102,7 +102,7 @@ impl Allocation {
     pub(super) fn plain(context: &CudaContext, bytes: usize, len: usize) -> Result<Arc<Self>, Error> {
         context.make(
             "cuMemAlloc",
-            || format!("{bytes} bytes for {len} elements"),
+            || asked(bytes, len),
             // SAFETY: `make` made the context current; the output outlives the call.
             |driver, address| unsafe { driver.cuMemAlloc(address, bytes) },
             // SAFETY: 1: it was just allocated so, in this context; its address is in this function alone.
@@ -116,7 +116,7 @@ impl Allocation {
         let _work = stream.queue().announced();
         stream.make(
             "cuMemAllocAsync",
-            || format!("{bytes} bytes for {len} elements"),
+            || asked(bytes, len),
             // SAFETY: the stream lives as long as its handle (`StreamInner`), and says of which context the memory is; the place outlives
             // the call.
             |driver, address| unsafe { driver.cuMemAllocAsync(address, bytes, stream.raw()) },
@@ -359,5 +359,15 @@ impl Resource for Allocation {
 impl std::fmt::Debug for Allocation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Allocation").field("device", &self.context().ordinal()).finish_non_exhaustive()
+    }
+}
+
+/// What was asked for, of an allocation that failed.
+#[cold]
+pub(super) fn asked(bytes: usize, len: usize) -> String {
+    match bytes == len {
+        // Elements of one byte, which may be parts of others.
+        true => format!("{bytes} bytes"),
+        false => format!("{bytes} bytes for {len} elements"),
     }
 }

@@ -1,10 +1,13 @@
-//! Determines why a program cannot run on the emulator, and a workaround, from the files that it searched for and loaded and from
-//! their contents.
+//! Determines why a program cannot run on the emulator, and a workaround, from the files that it searched for and loaded, from
+//! their contents, and from what the emulator refused.
 
 use cuda_emulator::Architecture;
+use cuda_emulator::told::Obstacle;
 use cuda_emulator_stand_ins::{ASKED, COMPILERS, FOUND, LOADED, STAND_INS};
+use cuda_launch::sys::CUresult;
 use cuda_ptx::image::{Arch, EntryKind, Fatbin};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
@@ -24,21 +27,32 @@ const PACKAGES: [(&str, &str); 2] = [("NVRTC", "nvidia-cuda-nvrtc"), ("nvJitLink
 /// An obstacle: its description, its location, and the advice.
 pub(super) struct Reason {
     pub(super) subject: String,
-    kind: &'static str,
+    kind: Cow<'static, str>,
+    /// The driver's result code, where something was refused.
+    code: Option<u32>,
     pub(super) why: String,
     pub(super) way: String,
 }
 
 impl Reason {
     pub(super) fn json(&self) -> Value {
-        json!({ "subject": self.subject, "kind": self.kind, "why": self.why, "way": self.way })
+        json!({ "subject": self.subject, "kind": self.kind, "code": self.code, "why": self.why, "way": self.way })
+    }
+
+    /// What the emulator refused while the program ran.
+    pub(super) fn of_obstacle(obstacle: &Obstacle) -> Self {
+        let Obstacle { kind, code, subject, why, way } = obstacle.clone();
+        let subject = if subject.is_empty() { "an image in memory".to_owned() } else { subject };
+        let result = CUresult(code);
+        let why = format!("{why} ({code}, {})", result.name().unwrap_or("unknown code"));
+        Self { subject, kind: kind.into(), code: Some(code), why, way }
     }
 
     /// The obstacle that `reach` found, whose second line is the advice.
     pub(super) fn of_program(program: &OsStr, why: &str) -> Self {
         let (why, way) = why.split_once("\n  help: ").unwrap_or((why, "start another program"));
         let subject = program.to_string_lossy().into_owned();
-        Self { subject, kind: "not-reached", why: why.to_owned(), way: way.to_owned() }
+        Self { subject, kind: "not-reached".into(), code: None, why: why.to_owned(), way: way.to_owned() }
     }
 }
 
@@ -57,7 +71,8 @@ pub(super) fn absent(folder: &Folder) -> Vec<Reason> {
         let asked = word(compiler, ASKED).filter(|_| word(compiler, FOUND).is_none())?;
         Some(Reason {
             subject: name.to_owned(),
-            kind: "no-compiler",
+            kind: "no-compiler".into(),
+            code: None,
             why: format!("the program looked for {asked}, and it is not on this machine"),
             way: format!(
                 "`pip install {package}` in its environment, or install the CUDA toolkit: `emulate` has no compiler of its own"
@@ -86,9 +101,9 @@ fn file(path: &Path, device: Architecture) -> Vec<Reason> {
         let way = format!("build it with PTX, too: `-gencode arch=compute_{number},code=compute_{number}`");
         ("no-ptx", why, way)
     });
-    let reason = |(kind, why, way)| {
+    let reason = |(kind, why, way): (&'static str, _, _)| {
         let subject = path.display().to_string();
-        Reason { subject, kind, why, way }
+        Reason { subject, kind: kind.into(), code: None, why, way }
     };
     runtime.into_iter().chain(kernels).map(reason).collect()
 }

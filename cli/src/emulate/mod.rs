@@ -39,9 +39,14 @@ nvJitLink, ptxas and nvcc, which produce PTX when it asks for a cubin: all
 that the emulator runs. Programs that use the CUDA runtime (<<<>>>, CuPy,
 PyTorch) do not run: the runtime asks the driver to prove that it is NVIDIA's,
 and the emulator does not answer. docs/emulator.md lists what runs, and the
-workarounds. The exit code is that of the program, or 128 plus the number of
-the signal that ended it; 2 or 3 if it was not started, and 3 if the log
-lacks calls and the program did not fail.";
+workarounds.
+
+The exit code is that of the program, or 128 plus the number of the signal that
+ended it; 2 or 3 if it was not started. If the program did not fail, it is 3 if
+the log lacks calls, else 1 if a check found something, a checked kernel
+faulted, or schedules differed (CUDA_LAUNCH_EMULATOR_SCHEDULES), in it or in a
+process that it started. `leak` is about memory that kernels allocate: for that
+of the program there is `harness --leaks`.";
 
 #[derive(clap::Args)]
 #[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]
@@ -71,6 +76,7 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
     if arguments.explain {
         reasons.extend(finished.unreached.iter().map(|why| Reason::of_program(&program, why)));
         reasons.extend(explain::files(&emulated.folder, &program, arguments.options.architecture()));
+        reasons.extend(finished.found.obstacles.iter().map(Reason::of_obstacle));
     }
     let fields = json!({ "explanation": reasons.iter().map(Reason::json).collect::<Vec<_>>() });
     Ok(finished.outcome("cuda-launch.emulate.1", &text(&reasons, arguments.explain), fields))

@@ -1,6 +1,7 @@
 //! A program that is started with the emulator's `libcuda.so.1` (the file `cuda-launch-emulator`) as its driver.
 
 pub(crate) mod elf;
+mod found;
 pub(crate) mod reach;
 
 use clap::ValueEnum;
@@ -18,6 +19,7 @@ use crate::output::Outcome;
 use crate::program::{self, Ended};
 use crate::style;
 use crate::table::Columns;
+use found::{Ear, Found};
 
 /// The name of the library's file: a shared library, although cargo treats it as a program (`src/emulator_library/main.rs`).
 const LIBRARY: &str = "cuda-launch-emulator";
@@ -90,6 +92,8 @@ pub(crate) struct Emulated {
     pub(crate) folder: Folder,
     /// The log, and where the library says that it could not be written.
     log: Option<(PathBuf, PathBuf)>,
+    /// Where the library tells what it found.
+    ear: Ear,
 }
 
 impl Options {
@@ -141,6 +145,7 @@ impl Emulated {
             let names: Vec<&str> = options.check.iter().map(|check| check.name()).collect();
             command.env("CUDA_LAUNCH_EMULATOR_CHECK", names.join(","));
         }
+        let ear = Ear::new(&folder, &mut command)?;
         let mut told = None;
         if let Some(log) = &options.log {
             let failed = folder.path().join("log-failed");
@@ -153,7 +158,7 @@ impl Emulated {
             // Standard output is only for the result.
             command.stdout(Stdio::from(std::io::stderr()));
         }
-        Ok(Self { command, folder, log: told })
+        Ok(Self { command, folder, log: told, ear })
     }
 
     /// Starts it and waits for its end.
@@ -169,7 +174,7 @@ impl Emulated {
             Some(())
         };
         let has_lost_log = self.log.as_ref().and_then(failed).is_some();
-        Ok(Finished { ended, unreached, has_lost_log })
+        Ok(Finished { ended, unreached, has_lost_log, found: self.ear.heard() })
     }
 }
 
@@ -180,6 +185,8 @@ pub(crate) struct Finished {
     pub(crate) unreached: Option<String>,
     /// A log that was asked for lacks calls, which the user was told.
     has_lost_log: bool,
+    /// What the library told of all its processes.
+    pub(crate) found: Found,
 }
 
 impl Finished {
@@ -191,16 +198,26 @@ impl Finished {
             "program_signal": self.ended.signal,
             "not_reached": self.unreached,
         });
-        if let (Some(answer), Value::Object(fields)) = (answer.as_object_mut(), fields) {
-            answer.extend(fields);
+        for fields in [self.found.json(), fields] {
+            if let (Some(answer), Value::Object(fields)) = (answer.as_object_mut(), fields) {
+                answer.extend(fields);
+            }
         }
         // Standard output is the program's.
         let signal = self.ended.signal.map(|signal| format!("signal {signal} ended the program"));
         let mut text = signal.map(|text| Columns::err().wrap(&text, "")).unwrap_or_default();
         text += more;
-        let code = match self.ended.exit_code() {
-            0 if self.has_lost_log => Exit::File as u8,
-            code => code,
+        let code = match (self.ended.exit_code(), self.found.wrong()) {
+            (0, _) if self.has_lost_log => Exit::File as u8,
+            (0, Some(wrong)) => {
+                let wrong = format!(
+                    "{} the program exited with 0, but the emulator reported {wrong}",
+                    style::bad("error:")
+                );
+                text += &Columns::err().wrap(&wrong, "");
+                Exit::Found as u8
+            }
+            (code, _) => code,
         };
         Outcome { is_error: true, program: Some(code), ..Outcome::new(text, answer) }
     }

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use crate::emulated::{Emulated, Options};
 use crate::failure::Failure;
 use crate::output::Outcome;
+use crate::style;
+use crate::table::Columns;
 
 /// The end of `--help`.
 const NOTES: &str = "\
@@ -19,10 +21,18 @@ return that code:
   cuda-launch harness --fail launch:2:!700 -- ./program
 
 The program must use the driver API and contain PTX: programs that use the CUDA
-runtime (<<<>>>, CuPy, PyTorch) do not run on the emulator. The exit code is
-that of the program, or 128 plus the number of the signal that ended it; 2 or 3
-if it was not started, and 3 if the log lacks calls and the program did not
-fail.";
+runtime (<<<>>>, CuPy, PyTorch) do not run on the emulator. With --as-of, later
+functions are still symbols of the library; they return an error (36), and
+cuGetProcAddress does not find them.
+
+The exit code is that of the program, or 128 plus the number of the signal that
+ended it; 2 or 3 if it was not started. If the program did not fail, it is 3 if
+the log lacks calls, else 1 if --leaks found leaked objects or mistakes, a check
+found something, a checked kernel faulted, or schedules differed, in it or in a
+process that it started.";
+
+/// What is said of a program that reported no leaks, nor that there are none.
+const NO_REPORT: &str = "no process reported its leaks: none has used the driver, or those that have ended by a signal or `_exit`";
 
 #[derive(clap::Args)]
 #[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]
@@ -50,7 +60,14 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
     let variables = variables(arguments)?;
     let mut emulated = Emulated::new(&arguments.options, json)?;
     emulated.command.envs(variables);
-    Ok(emulated.run()?.outcome("cuda-launch.harness.1", "", Value::Null))
+    let finished = emulated.run()?;
+    let lacks_leaks = arguments.leaks && finished.found.lacks_leaks();
+    let more = if lacks_leaks {
+        Columns::err().wrap(&format!("{} {NO_REPORT}", style::strong("note:")), "")
+    } else {
+        String::new()
+    };
+    Ok(finished.outcome("cuda-launch.harness.1", &more, Value::Null))
 }
 
 /// The settings as the library reads them, tried here first, because an invalid one would leave the program without a driver.

@@ -2,6 +2,7 @@
 
 use cuda_driver_sys::Driver;
 use cuda_emulator::stderr;
+use cuda_emulator::told::Told;
 use cuda_harness::{Environment, Error, Spy};
 use std::fmt::Arguments;
 use std::ptr::null;
@@ -80,7 +81,9 @@ extern "C" fn report() {
     }
     if asked.reports_leaks() {
         let ledger = spy.ledger();
-        say(format_args!("{} live, {} mistakes\n{ledger}", ledger.live().len(), ledger.problems().len()));
+        let (live, mistakes) = (ledger.live().len(), ledger.problems().len());
+        say(format_args!("{live} live, {mistakes} mistakes\n{ledger}"));
+        Told::Ledger { live: live as u64, mistakes: mistakes as u64 }.tell();
     }
 }
 

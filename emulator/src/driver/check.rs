@@ -6,6 +6,7 @@ use super::config::Config;
 use super::{slot, state};
 use crate::check::{Checker, Checks, Findings};
 use crate::engine::windows;
+use crate::told::Told;
 
 /// What the program requested of the process's driver.
 static ASKED: OnceLock<Checks> = OnceLock::new();
@@ -76,9 +77,28 @@ pub fn allocate_at(address: u64, bytes: u64) -> bool {
 
 /// The collector of findings.
 pub(super) fn checker(config: &Config) -> Option<Arc<Checker>> {
-    let asked = ASKED.get().filter(|_| slot::current() == slot::PROCESS);
-    let (checks, prints) = asked.map_or((config.checks, config.prints), |asked| (*asked, false));
-    let print = |finding: &_| super::report::line(format_args!("{finding}"));
-    let checker = || if prints { Checker::with_sink(checks, print) } else { Checker::new(checks) };
+    let checks = asked().unwrap_or(config.checks);
+    let print = |finding: &_| {
+        super::report::line(format_args!("{finding}"));
+        Told::Finding.tell();
+    };
+    let checker = || if prints(config) { Checker::with_sink(checks, print) } else { Checker::new(checks) };
     (checks != Checks::NONE).then(|| Arc::new(checker()))
+}
+
+/// What the program has requested itself.
+fn asked() -> Option<Checks> {
+    ASKED.get().filter(|_| slot::current() == slot::PROCESS).copied()
+}
+
+/// Whether the variable has requested the checks: the program does not fetch the findings, which are printed and counted.
+fn prints(config: &Config) -> bool {
+    config.prints && config.checks != Checks::NONE && asked().is_none()
+}
+
+/// A kernel faulted. Where findings are counted, this is one.
+pub(super) fn count_fault() {
+    if state::get().is_some_and(|state| prints(&state.config)) {
+        Told::Finding.tell();
+    }
 }

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use super::state;
+use super::{report, state};
 use crate::architecture::Architecture;
 use crate::check::Checks;
 use crate::engine::is_version;
 use crate::schedule::Schedules;
+use crate::told;
 
 /// The emulator's own variables, read once, by the first `cuInit`; an instance may have other values.
 #[derive(Clone)]
@@ -42,8 +43,8 @@ pub(super) struct Config {
     pub(super) version: c_int,
     /// The newest PTX that is read: `CUDA_LAUNCH_EMULATOR_PTX`, or what a driver of that version reads.
     pub(super) newest_ptx: Option<(u32, u32)>,
-    /// A variable is invalid without which a test would pass that should fail: `cuInit` fails.
-    pub(super) is_invalid: bool,
+    /// What is wrong with variables without which a test would pass that should fail: `cuInit` fails.
+    pub(super) invalid: Vec<String>,
 }
 
 /// CUDA 13.0, like driver 580: later functions are missing.
@@ -70,7 +71,8 @@ impl Config {
         architectures: Option<&[Architecture]>,
         memory: Option<u64>,
     ) -> Config {
-        let mut is_invalid = false;
+        told::file();
+        let mut invalid = Vec::new();
         let count = |text: &str| text.parse().ok().filter(|count| *count <= MOST_DEVICES);
         let variable_of_devices = |name| optional(name, "a number from 0 to 8", count);
         let is_explicit = devices.is_some();
@@ -79,7 +81,7 @@ impl Config {
             .or_else(|| variable_of_devices("CUDA_EMULATOR_DEVICES"));
         let architectures = match architectures {
             Some(architectures) => architectures.to_vec(),
-            None => architectures_for(devices, is_explicit, &mut is_invalid),
+            None => architectures_for(devices, is_explicit, &mut invalid),
         };
         let devices = devices.unwrap_or(architectures.len() as u32);
         Config {
@@ -95,30 +97,34 @@ impl Config {
             })
             .or_else(|| std::thread::available_parallelism().ok())
             .map_or(1, NonZero::get),
-            checks: required(CHECK, Checks::parse, &mut is_invalid).unwrap_or_default(),
+            checks: required(CHECK, Checks::parse, &mut invalid).unwrap_or_default(),
             coverage: std::env::var_os("CUDA_LAUNCH_EMULATOR_COVERAGE")
                 .filter(|folder| !folder.is_empty())
                 .map(PathBuf::from),
             prints: true,
-            time_limit: required(TIMEOUT, seconds, &mut is_invalid),
+            time_limit: required(TIMEOUT, seconds, &mut invalid),
             progress: std::env::var_os("CUDA_LAUNCH_EMULATOR_PROGRESS").is_some(),
-            schedules: schedules(&mut is_invalid),
+            schedules: schedules(&mut invalid),
             prints_differences: true,
             version: DRIVER_VERSION,
-            newest_ptx: required(PTX, ptx_version, &mut is_invalid),
-            is_invalid,
+            newest_ptx: required(PTX, ptx_version, &mut invalid),
+            invalid,
         }
     }
 }
 
 /// The architectures for that many devices. If a variable says how many, a list has to agree; an instance that has said it takes of a
 /// list what it needs.
-fn architectures_for(devices: Option<u32>, is_explicit: bool, is_invalid: &mut bool) -> Vec<Architecture> {
+fn architectures_for(
+    devices: Option<u32>,
+    is_explicit: bool,
+    invalid: &mut Vec<String>,
+) -> Vec<Architecture> {
     let agrees = |all: &Vec<Architecture>| {
         is_explicit || all.len() == 1 || devices.is_none_or(|devices| devices as usize == all.len())
     };
     let list = |text: &str| architectures(text).filter(agrees);
-    required(ARCH, list, is_invalid).unwrap_or_else(|| vec![Architecture::default()])
+    required(ARCH, list, invalid).unwrap_or_else(|| vec![Architecture::default()])
 }
 
 /// `sm_80`, `80`, or a list with an architecture for each device.
@@ -135,9 +141,9 @@ fn ptx_version(text: &str) -> Option<(u32, u32)> {
 }
 
 /// The number of orders and the first seed; a seed alone selects a single order.
-fn schedules(is_invalid: &mut bool) -> Option<Schedules> {
-    let count = required(SCHEDULES, |text| text.parse::<u32>().ok(), is_invalid);
-    let seed = required(SEED, |text| text.parse::<u64>().ok(), is_invalid);
+fn schedules(invalid: &mut Vec<String>) -> Option<Schedules> {
+    let count = required(SCHEDULES, |text| text.parse::<u32>().ok(), invalid);
+    let seed = required(SEED, |text| text.parse::<u64>().ok(), invalid);
     let count = count.or(seed.map(|_| 1)).filter(|count| *count > 0)?;
     let schedules = Schedules::new(count);
     Some(seed.map_or(schedules, |seed| schedules.seed(seed)))
@@ -158,35 +164,37 @@ const TIMEOUT: Variable = ("CUDA_LAUNCH_EMULATOR_TIMEOUT", "seconds, such as 10 
 const SCHEDULES: Variable = ("CUDA_LAUNCH_EMULATOR_SCHEDULES", "a number of orders, such as 50");
 const SEED: Variable = ("CUDA_LAUNCH_EMULATOR_SEED", "the number of an order, such as 17");
 
-/// The value of a variable; an invalid one is reported with what comes of it, and is `Some(None)`.
-fn read<T>(
-    (name, valid): (&str, &str),
-    effect: &str,
-    parse: impl FnOnce(&str) -> Option<T>,
-) -> Option<Option<T>> {
+/// The value of a variable; an invalid one is what is wrong with it.
+fn read<T>((name, valid): (&str, &str), parse: impl FnOnce(&str) -> Option<T>) -> Option<Result<T, Wrong>> {
     let text = std::env::var_os(name)?;
     let text = text.to_string_lossy();
-    let value = parse(text.trim());
-    if value.is_none() {
-        super::report::line(format_args!("{name}={text} is invalid {effect}; valid: {valid}"));
-    }
-    Some(value)
+    let wrong = || Wrong { what: format!("{name}={text} is invalid"), valid: format!("valid: {valid}") };
+    Some(parse(text.trim()).ok_or_else(wrong))
+}
+
+/// A variable with an invalid value.
+struct Wrong {
+    what: String,
+    valid: String,
 }
 
 /// A variable that only says on what kernels run: an invalid value is ignored.
 fn optional<T>(name: &str, valid: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
-    read((name, valid), "and is ignored", parse).flatten()
+    let tell = |Wrong { what, valid }: &Wrong| report::line(format_args!("{what} and is ignored; {valid}"));
+    read((name, valid), parse)?.inspect_err(tell).ok()
 }
 
 /// A variable that makes tests fail. They would pass if an invalid value was ignored.
 fn required<T>(
     variable: Variable,
     parse: impl FnOnce(&str) -> Option<T>,
-    is_invalid: &mut bool,
+    invalid: &mut Vec<String>,
 ) -> Option<T> {
-    let value = read(variable, "and cuInit fails", parse)?;
-    *is_invalid |= value.is_none();
-    value
+    let keep = |Wrong { what, valid }: &Wrong| {
+        report::line(format_args!("{what} and cuInit fails; {valid}"));
+        invalid.push(format!("{what}; {valid}"));
+    };
+    read(variable, parse)?.inspect_err(keep).ok()
 }
 
 /// `4096`, `64K`, `512M`, `2G` (powers of 1024); at least one byte.

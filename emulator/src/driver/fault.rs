@@ -34,6 +34,7 @@ impl FaultLatch {
             _ => "emulator's instance until it is reset",
         };
         super::report::line(format_args!("{fault}\n  {code:?}: CUDA is unusable in this {place}"));
+        super::check::count_fault();
         super::logs::tell(vec![format!("{code:?}: {fault}")]);
         lock(&self.reports).push(Arc::new(fault));
         self.latch(code);

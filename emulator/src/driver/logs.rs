@@ -18,16 +18,19 @@ use super::errors::sentence;
 use super::slot::{self, PerSlot, per_slot};
 use super::state::{self, Call, lock};
 
+// The last is always there, so that a program can say why `cuInit` failed.
 entries! {
     cuLogsRegisterCallback(callback: CUlogsCallback, data: *mut c_void, handle: *mut CUlogsCallbackHandle) = register;
     cuLogsUnregisterCallback(handle: CUlogsCallbackHandle) = unregister;
     cuLogsCurrent(iterator: *mut CUlogIterator, flags: c_uint) = current;
     cuLogsDumpToFile(iterator: *mut CUlogIterator, path: *const c_char, flags: c_uint) = dump_to_file;
-    cuLogsDumpToMemory(iterator: *mut CUlogIterator, buffer: *mut c_char, size: *mut usize, flags: c_uint) = dump_to_memory;
+    cuLogsDumpToMemory(iterator: *mut CUlogIterator, buffer: *mut c_char, size: *mut usize, flags: c_uint) [always] = dump_to_memory;
 }
 
 /// Lines that are kept.
 const KEPT: usize = 100;
+/// What a line with advice begins with.
+const HELP: &str = "help: ";
 
 /// The log.
 struct Log {
@@ -55,8 +58,8 @@ static HANDLES: AtomicUsize = AtomicUsize::new(1);
 thread_local! {
     /// Whether this thread is in a callback: what goes wrong there is not logged, or it would never end.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
-    /// Why the call that this thread is in answers an error, where there is more to say than its code does.
-    static REASON: RefCell<Option<String>> = const { RefCell::new(None) };
+    /// Why the call that this thread is in answers an error, where there is more to say than its code does, and what to do.
+    static REASON: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Removes all lines and listeners.
@@ -68,21 +71,32 @@ pub(super) fn clear() {
 /// The call that this thread is in answers an error because of this.
 #[cold]
 pub(super) fn because(reason: String) {
-    // The thread is ending, and its thread-local storage is gone.
-    let _ = REASON.try_with(|kept| kept.replace(Some(reason)));
+    // The thread may be ending, and its thread-local storage gone.
+    let _ = REASON.try_with(|kept| kept.replace(vec![reason]));
+}
+
+/// What to do about that: the crate `cuda-launch` has it for its own advice.
+#[cold]
+pub(super) fn advise(what: &str) {
+    let _ = REASON.try_with(|kept| kept.borrow_mut().push(format!("{HELP}{what}")));
+}
+
+/// The call succeeds all the same.
+pub(super) fn forget() {
+    let _ = REASON.try_with(RefCell::take);
 }
 
 /// Notes that a function answered an error: why, if that is known, and what it was, in the words of driver 580.
 #[cold]
 pub(super) fn note(function: &str, code: CUresult) {
-    let reason = REASON.try_with(RefCell::take).ok().flatten();
+    let reason = REASON.try_with(RefCell::take).ok();
     // In a forked child another thread of the parent may have the log forever.
     if code == CUresult::CUDA_ERROR_NOT_READY || state::is_forked() {
         return;
     }
     let name = code.name().unwrap_or_default();
     let answer = format!("Returning {} ({name}) from {function}: {}", code.0, sentence(code));
-    let lines = reason.into_iter().chain([answer]);
+    let lines = reason.into_iter().flatten().chain([answer]);
     tell(lines.collect());
 }
 

@@ -15,6 +15,7 @@ mod entry;
 mod error_texts;
 mod errors;
 mod event;
+mod exhausted;
 mod exports;
 mod fault;
 mod function;

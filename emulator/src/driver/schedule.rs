@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use super::config::Config;
 use super::{report, slot, state};
 use crate::schedule::{ScheduleDifference, Scheduler, Schedules};
+use crate::told::Told;
 
 /// What the program requested of the process's driver.
 static ASKED: OnceLock<Schedules> = OnceLock::new();
@@ -65,7 +66,10 @@ pub(super) fn scheduler(config: &Config) -> Option<Arc<Scheduler>> {
     let asked = ASKED.get().filter(|_| slot::current() == slot::PROCESS).copied();
     let prints = asked.is_none() && config.prints_differences;
     let schedules = asked.or(config.schedules).filter(|schedules| schedules.count() > 0)?;
-    let print = |difference: &_| report::line(format_args!("{difference}"));
+    let print = |difference: &_| {
+        report::line(format_args!("{difference}"));
+        Told::Difference.tell();
+    };
     let scheduler = if prints { Scheduler::with_sink(schedules, print) } else { Scheduler::new(schedules) };
     Some(Arc::new(scheduler))
 }

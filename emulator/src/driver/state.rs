@@ -6,7 +6,7 @@ use super::config::{Config, DRIVER_VERSION};
 use super::entry::Outcome;
 use super::fault::FaultLatch;
 use super::slot::{self, PerSlot, PerThread, per_slot, per_thread};
-use super::{profile, schedule};
+use super::{logs, profile, schedule};
 use crate::architecture::Architecture;
 use crate::check::Checker;
 use crate::memory::Memory;
@@ -129,7 +129,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// `cuInit`.
 pub(super) fn initialize(belongings: &'static [ContextCleanup]) -> Outcome<Shared> {
-    admissible(match slot::current() {
+    let state = match slot::current() {
         slot::PROCESS => {
             Shared::Process(PROCESS.get_or_init(|| State::new(Config::from_environment(), belongings)))
         }
@@ -139,6 +139,17 @@ pub(super) fn initialize(belongings: &'static [ContextCleanup]) -> Outcome<Share
             let state = known.state.get_or_insert_with(|| Arc::new(State::new(config, belongings)));
             Shared::Instance(Arc::clone(state))
         }
+    };
+    admissible(state.clone()).inspect_err(|code| match *code {
+        CUresult::CUDA_ERROR_INVALID_VALUE => {
+            logs::because(state.config.invalid.join("; "));
+            logs::advise("correct the variable, or unset it");
+        }
+        CUresult::CUDA_ERROR_NO_DEVICE => {
+            logs::because("the emulator was told to have no device".to_owned());
+            logs::advise("unset CUDA_LAUNCH_EMULATOR_DEVICES and CUDA_EMULATOR_DEVICES, or let the program ask for a device");
+        }
+        _ => {}
     })
 }
 
@@ -187,7 +198,7 @@ fn admissible(state: Shared) -> Outcome<Shared> {
     if state.process != process::id() {
         return Err(CUresult::CUDA_ERROR_NOT_INITIALIZED);
     }
-    if state.config.is_invalid {
+    if !state.config.invalid.is_empty() {
         return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
     }
     if state.config.devices == 0 { Err(CUresult::CUDA_ERROR_NO_DEVICE) } else { Ok(state) }

@@ -61,7 +61,10 @@ pub(super) fn overdue<'w>(env: &Env<'_>, warps: impl Iterator<Item = (&'w Block,
 /// The message for a kernel that has exceeded the limit.
 pub(super) fn too_long(limit: Duration) -> String {
     let limit = limit.as_secs_f64();
-    format!("the kernel ran for longer than {limit} s, the limit that was set for kernels on the emulator")
+    format!(
+        "the kernel ran for longer than {limit} s, the limit that CUDA_LAUNCH_EMULATOR_TIMEOUT, `set_time_limit` or \
+         `InstanceOptions::time_limit` has set"
+    )
 }
 
 /// The report of blocks whose threads wait for something that cannot happen; `looks` describes the memory that a

@@ -320,7 +320,9 @@ fn newer_ptx_is_read_if_that_is_asked_for() {
     let (code, log) = loads(&cuda, &ptx("9.1", "sm_90"));
     assert_eq!(code, unsupported);
     assert!(log.contains("Unsupported .version 9.1; current version is '9.0'"), "{log}");
-    assert!(logged(&cuda).contains("CUDA_LAUNCH_EMULATOR_PTX makes the emulator read PTX up to 9.5"));
+    assert!(logged(&cuda).contains(
+        "help: the text is PTX ISA 9.1: CUDA_LAUNCH_EMULATOR_PTX=9.1 (`InstanceOptions::newest_ptx`)"
+    ));
     let (_instance, cuda) = begin(InstanceOptions::new().newest_ptx(9, 4));
     for version in ["9.0", "9.1", "9.2", "9.3", "9.4"] {
         assert_eq!(loads(&cuda, &ptx(version, "sm_90")).0, SUCCESS, "{version}");

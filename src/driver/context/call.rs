@@ -9,7 +9,7 @@ use super::{ContextInner, CudaContext};
 use crate::driver::capture::open::{Relaxed, despite_captures, is_any_open, outside_captures};
 use crate::driver::host_call;
 use crate::driver::stream::StreamInner;
-use crate::error::{DriverError, Error, ErrorKind, ForkError, call_hint, log};
+use crate::error::{DriverError, Error, ErrorKind, ForkError, log};
 use crate::trace;
 
 impl CudaContext {
@@ -455,10 +455,8 @@ impl ContextInner {
         } else if code == CUresult::CUDA_ERROR_NOT_INITIALIZED && child != self.process {
             ErrorKind::Forked(ForkError { call, parent: self.process, child }).into()
         } else {
-            let hint = call_hint(code, call, Some(self.driver_version));
-            let unsupported = code == CUresult::CUDA_ERROR_NOT_SUPPORTED;
-            let log = unsupported.then(|| log::of_call(&self.driver, call)).flatten();
-            DriverError { call, code, asked, log, hint }.told()
+            let said = log::of_call(&self.driver, call, code);
+            DriverError::of(said, call, code, asked, Some(self.driver_version), None)
         }
     }
 }

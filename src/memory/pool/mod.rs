@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::driver::{CudaContext, CudaStream, ThreadStream, end_or_try_again, until_done};
 use crate::error::Error;
 use crate::memory::aligned::{OF_DEVICE, aligned};
-use crate::memory::allocation::{Allocation, Pool};
+use crate::memory::allocation::{Allocation, Pool, asked};
 use crate::memory::buffer::{DeviceBuffer, byte_len};
 use crate::memory::device_copy::DeviceCopy;
 use crate::memory::location::MemoryLocation;
@@ -322,7 +322,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         let work = stream.queue().announced();
         let allocation = context.make(
             "cuMemAllocFromPoolAsync",
-            || format!("{bytes} bytes for {len} elements"),
+            || asked(bytes, len),
             // SAFETY: `make` made the context current; stream and pool live as long as their handles (`StreamInner`, `PoolInner::raw`), and
             // are of one driver, as was checked; the output outlives the call.
             |driver, address| unsafe {

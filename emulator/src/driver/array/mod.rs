@@ -13,6 +13,7 @@ use std::sync::Arc;
 use super::context::{Context, synchronize_all};
 use super::entry::{INVALID_HANDLE, INVALID_VALUE};
 use super::entry::{In, NOT_SUPPORTED, Out, Outcome, entries};
+use super::exhausted::exhausted;
 use super::handles::{Found, Handles, to_c};
 use super::slot::{PerSlot, per_slot};
 use super::state::{Call, State};
@@ -75,7 +76,7 @@ impl Array {
         let [width, rows, planes] = shape(&descriptor);
         let bytes = [texel.bytes(), width, rows, planes].into_iter().try_fold(1_usize, usize::checked_mul);
         let bytes = bytes.ok_or(CUresult::CUDA_ERROR_OUT_OF_MEMORY)? as u64;
-        let address = context.memory.allocate(bytes).map_err(|_| CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
+        let address = context.memory.allocate(bytes).map_err(|_| exhausted(&context.memory, bytes))?;
         Ok(Array { context: Arc::clone(context), descriptor, texel, address, level_of })
     }
 

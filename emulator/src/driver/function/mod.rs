@@ -17,6 +17,7 @@ use super::slot::{PerSlot, per_slot};
 use super::state::{Call, lock};
 use super::{logs, report};
 use crate::engine::{Countable, Kernel};
+use crate::told::{Obstacle, Told};
 use attributes::Settings;
 use steps::Steps;
 
@@ -48,6 +49,10 @@ pub(super) struct Function {
     /// Whether missing features that the kernel needs were reported.
     told: AtomicBool,
 }
+
+/// What to do about a kernel with an instruction that the emulator lacks.
+const WITHOUT: &str = "run the kernel on a GPU, or compile it without that (docs/emulator.md has what is supported); nothing was launched, \
+                       and the context is still usable";
 
 /// All functions that were looked up so far.
 pub(super) static FUNCTIONS: PerSlot<Handles<Function>> = per_slot!(Handles::new(4));
@@ -81,6 +86,7 @@ impl Function {
     pub(super) fn is_complete(&self) -> Outcome {
         let Some(reason) = self.lacks() else { return Ok(()) };
         logs::because(reason);
+        logs::advise(WITHOUT);
         Err(NOT_SUPPORTED)
     }
 
@@ -100,9 +106,13 @@ impl Function {
             1 => String::new(),
             count => format!(" ({} more lines like it)", count - 1),
         };
-        let reason = format!("kernel `{name}`, PTX line {line}: {reason}{more}");
+        let why = format!("PTX line {line}: {reason}{more}");
+        let reason = format!("kernel `{name}`, {why}");
         if !self.told.swap(true, Ordering::Relaxed) {
             report::line(format_args!("{reason}; it was not launched"));
+            let (subject, code) = (format!("kernel `{name}`"), NOT_SUPPORTED.0);
+            let obstacle = Obstacle { kind: "unsupported".into(), code, subject, why, way: WITHOUT.into() };
+            Told::Obstacle(obstacle).tell();
         }
         Some(reason)
     }

@@ -12,6 +12,7 @@ use super::operation::Operation;
 use super::plan::Plan;
 use crate::driver::context::{CONTEXTS, Context};
 use crate::driver::entry::{INVALID_VALUE, OUT_OF_MEMORY, Out, Outcome, entries};
+use crate::driver::logs;
 use crate::driver::state::Call;
 use crate::driver::work::{Turn, Work};
 use crate::engine::{Fault, conditions};
@@ -77,6 +78,11 @@ impl Conditional {
             return Err(INVALID_VALUE);
         }
         if parameters.size > MOST_BODIES {
+            let asked = parameters.size;
+            logs::because(format!(
+                "a SWITCH node has at most {MOST_BODIES} bodies on the emulator, and {asked} were asked for"
+            ));
+            logs::advise("use fewer bodies, or several nodes");
             return Err(OUT_OF_MEMORY);
         }
         let level = graph.level_below(1)?;

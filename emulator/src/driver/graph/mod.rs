@@ -39,6 +39,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use super::entry::{INVALID_VALUE, OUT_OF_MEMORY, Outcome};
 use super::handles::Handles;
+use super::logs;
 use super::slot::{PerSlot, per_slot};
 use super::state::{Call, lock};
 use super::work::recorder::Edge;
@@ -143,7 +144,16 @@ impl Graph {
     /// The level of a graph in a node of this one that itself contains `depth` nested levels.
     fn level_below(&self, depth: u32) -> Outcome<u32> {
         let level = self.level + 1;
-        if level + depth > MOST_LEVELS { Err(OUT_OF_MEMORY) } else { Ok(level) }
+        if level + depth > MOST_LEVELS {
+            logs::because(format!(
+                "graphs can be nested {MOST_LEVELS} levels deep on the emulator, as child graphs or as bodies of conditional nodes; this \
+                 would make {} levels",
+                level + depth
+            ));
+            logs::advise("nest fewer graphs");
+            return Err(OUT_OF_MEMORY);
+        }
+        Ok(level)
     }
 
     /// A separate copy of the graph, nested in `level` others. It records from which nodes its own were cloned.

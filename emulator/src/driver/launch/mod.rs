@@ -130,17 +130,20 @@ fn submit(call: &Call, stream: &Arc<Stream>, function: &Arc<Function>, mut asked
     let recorded = stream.is_recording()?;
     if asked.request.is_of_a_node() && !recorded {
         logs::because(
-            "DEVICE_UPDATABLE_KERNEL_NODE is an attribute of nodes: capture the launch, or set it on a kernel node".to_owned(),
+            "DEVICE_UPDATABLE_KERNEL_NODE is an attribute of nodes, and this launch is not captured"
+                .to_owned(),
         );
+        logs::advise("capture the launch, or set it on a kernel node");
         return Err(NOT_SUPPORTED);
     }
     let events = std::mem::take(&mut asked.request.events);
     let kernel = Work::Kernel(prepare(function, &mut asked)?);
     if function.kernel.launches_graphs() && !recorded {
         logs::because(format!(
-            "kernel `{}` calls cudaGraphLaunch, and only a graph's kernel can launch graphs: make it a node",
+            "kernel `{}` calls cudaGraphLaunch, and only a graph's kernel can launch graphs",
             function.kernel.name
         ));
+        logs::advise("make it a node of a graph (`CudaGraph::add_kernel`)");
         return Err(NOT_SUPPORTED);
     }
     stream.wait_for_room();
@@ -193,7 +196,16 @@ pub(super) fn prepare(function: &Arc<Function>, asked: &mut Asked<'_>) -> Outcom
 /// The threads of a block, for which there have to be registers.
 fn has_registers(function: &Function, block: [u32; 3]) -> Outcome<u32> {
     let threads: u32 = block.iter().fold(1, |all: u32, extent| all.saturating_mul(*extent));
-    if threads > function.warps_by_registers() * 32 {
+    let most = function.warps_by_registers() * 32;
+    if threads > most {
+        let (name, registers) = (&function.kernel.name, function.registers());
+        logs::because(format!(
+            "kernel `{name}` has {registers} registers per thread, by the emulator's estimate, with which a block has at most {most} threads, \
+             not {threads}"
+        ));
+        logs::advise(
+            "use a smaller block, or compile for larger ones: `__launch_bounds__`, or -maxrregcount",
+        );
         return Err(CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
     }
     Ok(threads)

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use super::pools::Pool;
 use crate::driver::context::Context;
-use crate::driver::entry::{INVALID_VALUE, OUT_OF_MEMORY, Outcome};
+use crate::driver::entry::{INVALID_VALUE, Outcome};
+use crate::driver::exhausted::exhausted;
 use crate::driver::slot::{PerSlot, per_slot};
 use crate::driver::state::{State, lock};
 use crate::memory::Reach;
@@ -179,7 +180,8 @@ impl State {
 
     /// Allocates for a context.
     pub(in crate::driver) fn allocate(&self, context: &Context, bytes: usize) -> Outcome<u64> {
-        let address = context.memory.allocate_for(bytes as u64, Reach::Peers).map_err(|_| OUT_OF_MEMORY)?;
+        let address = context.memory.allocate_for(bytes as u64, Reach::Peers);
+        let address = address.map_err(|_| exhausted(&context.memory, bytes as u64))?;
         ALLOCATIONS.add(address, Record::new(context.id, self.id()));
         Ok(address)
     }

@@ -11,7 +11,8 @@ use std::ptr::NonNull;
 use std::sync::Mutex;
 
 use crate::driver::context::synchronize_all;
-use crate::driver::entry::{INVALID_VALUE, OUT_OF_MEMORY, Out, Outcome, entries};
+use crate::driver::entry::{INVALID_VALUE, Out, Outcome, entries};
+use crate::driver::exhausted::exhausted_host;
 use crate::driver::slot::{PerSlot, per_slot};
 use crate::driver::state::{Call, State, lock};
 use crate::memory::{Block, Memory};
@@ -142,7 +143,7 @@ fn allocate_with_flags(call: &Call, pointer: Out<*mut c_void>, bytes: usize, fla
         place.set(std::ptr::null_mut());
         return Ok(());
     }
-    let block = Block::pages(bytes as u64).ok_or(OUT_OF_MEMORY)?;
+    let block = Block::pages(bytes as u64).ok_or_else(|| exhausted_host(bytes as u64))?;
     let memory = block.start().as_ptr();
     let state = call.state()?;
     let range = Range {

@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex};
 
 use super::allocations::{ALLOCATIONS, Record};
 use super::location::Location;
-use crate::driver::entry::{FromC, INVALID_VALUE, In, OUT_OF_MEMORY, Out, Outcome, Untyped, entries};
+use crate::driver::entry::{FromC, INVALID_VALUE, In, Out, Outcome, Untyped, entries};
+use crate::driver::exhausted::exhausted;
 use crate::driver::since::Known;
 use crate::driver::slot::{PerSlot, per_slot};
 use crate::driver::state::{Call, State, lock};
@@ -133,7 +134,8 @@ fn allocate(call: &Call, address: Out<CUdeviceptr>, bytes: usize, flags: c_uint)
         return Err(INVALID_VALUE);
     }
     let state = call.state()?;
-    let address = allocate_at(&context.memory, Location::NONE, bytes as u64).map_err(|_| OUT_OF_MEMORY)?;
+    let address = allocate_at(&context.memory, Location::NONE, bytes as u64);
+    let address = address.map_err(|_| exhausted(&context.memory, bytes as u64))?;
     let record = Record::new(context.id, state.id());
     ALLOCATIONS.add(address, record);
     place.set(address);

@@ -15,7 +15,8 @@ use super::managed;
 use super::pool_sharing::Sharing;
 use super::pools::{POOLS, Pool};
 use crate::driver::device::checked;
-use crate::driver::entry::{INVALID_VALUE, In, NOT_SUPPORTED, OUT_OF_MEMORY, Out, Outcome, Untyped, entries};
+use crate::driver::entry::{INVALID_VALUE, In, NOT_SUPPORTED, Out, Outcome, Untyped, entries};
+use crate::driver::exhausted::exhausted;
 use crate::driver::handles::to_c;
 use crate::driver::since::Known;
 use crate::driver::state::{Call, State, lock};
@@ -91,7 +92,10 @@ fn take(
     pool.take(bytes as u64)?;
     let memory = state.memory_of(pool.device)?;
     let allocated = match pool.managed {
-        Some(location) => managed::allocate_at(memory, location, bytes as u64).map_err(|_| OUT_OF_MEMORY),
+        Some(location) => {
+            let address = managed::allocate_at(memory, location, bytes as u64);
+            address.map_err(|_| exhausted(memory, bytes as u64))
+        }
         // Peer access does not concern pools: they have an access list of their own.
         None => {
             let reach = Reach::Granted(lock(&pool.inner).granted());

@@ -15,6 +15,7 @@ use super::export::is_known;
 use super::pools::{POOLS, Pool};
 use crate::driver::device::checked;
 use crate::driver::entry::{INVALID_VALUE, In, OUT_OF_MEMORY, Out, Outcome, Untyped, entries};
+use crate::driver::exhausted::exhausted;
 use crate::driver::handles::to_c;
 use crate::driver::ipc::handle::{Handle, Kind, no_file};
 use crate::driver::state::{Call, State, lock};
@@ -70,7 +71,7 @@ impl Sharing {
             Sharing::Own { file, .. } => memory.allocate_shared(file, bytes, reach),
             Sharing::Imported { .. } => return Err(INVALID_VALUE),
         };
-        allocated.map_err(|_| OUT_OF_MEMORY)
+        allocated.map_err(|_| exhausted(memory, bytes))
     }
 }
 

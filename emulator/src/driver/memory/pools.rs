@@ -9,6 +9,7 @@ use super::pool_sharing::Sharing;
 use crate::driver::device::checked;
 use crate::driver::entry::{INVALID_VALUE, OUT_OF_MEMORY, Outcome};
 use crate::driver::handles::Handles;
+use crate::driver::logs;
 use crate::driver::slot::{PerSlot, per_slot};
 use crate::driver::state::{State, lock};
 use crate::memory::ALIGNMENT;
@@ -72,6 +73,11 @@ impl Pool {
         let rounded = bytes.checked_next_multiple_of(ALIGNMENT);
         let used = rounded.and_then(|bytes| counts.used.checked_add(bytes)).ok_or(OUT_OF_MEMORY)?;
         if self.limit != 0 && used > self.limit {
+            let (limit, used) = (self.limit, counts.used);
+            logs::because(format!(
+                "{bytes} bytes were asked for, and the pool has {used} of at most {limit} bytes in use"
+            ));
+            logs::advise("free memory of the pool, request less, or create it with a larger `maxSize`");
             return Err(OUT_OF_MEMORY);
         }
         counts.used = used;

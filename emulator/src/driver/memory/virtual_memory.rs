@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use super::location::Location;
 use crate::driver::context::synchronize_all;
 use crate::driver::entry::{INVALID_VALUE, In, NOT_SUPPORTED, OUT_OF_MEMORY, Out, Outcome, entries};
+use crate::driver::exhausted::exhausted;
 use crate::driver::handles::Numbers;
 use crate::driver::ipc::handle::no_file;
 use crate::driver::since::Known;
@@ -200,7 +201,7 @@ fn create(
     let of_device = state.memory_of(device)?;
     let memory = if shared { super::export::create(of_device, bytes) } else { of_device.create(bytes).ok() };
     let has_room = || bytes <= of_device.capacity().saturating_sub(of_device.used());
-    let refused = || if shared && has_room() { no_file() } else { OUT_OF_MEMORY };
+    let refused = || if shared && has_room() { no_file() } else { exhausted(of_device, bytes) };
     place.set(keep(memory.ok_or_else(refused)?, device));
     Ok(())
 }

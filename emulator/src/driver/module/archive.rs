@@ -39,7 +39,8 @@ pub(super) fn texts(bytes: &[u8], device: Architecture) -> Result<Vec<String>, R
         (true, None) => {
             let log =
                 "error   : there is no fatbin in it: the emulator links the PTX of objects and libraries";
-            Err(Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, log.into()))
+            let refusal = Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, log.into());
+            Err(refusal.of_kind("no-ptx").help("link PTX, or an object that nvcc made with PTX in it"))
         }
     }
 }

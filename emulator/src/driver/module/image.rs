@@ -20,6 +20,8 @@ use crate::driver::entry::{INVALID_VALUE, In, Outcome};
 const ELF: [u8; 4] = *b"\x7fELF";
 const FATBIN: [u8; 4] = 0xba55_ed50_u32.to_le_bytes();
 const WRAPPER: [u8; 4] = 0x4662_43b1_u32.to_le_bytes();
+/// What to do about a damaged fatbin.
+const DAMAGED: &str = "build it again, or copy it whole";
 /// The number of NVIDIA's machine code in an ELF header.
 const MACHINE_CUDA: u16 = 190;
 
@@ -82,7 +84,7 @@ unsafe fn text_at<'call>(image: *const c_void, device: Architecture) -> Result<C
 /// The PTX of an image that is no longer than these bytes. Text may lack its NUL.
 pub(super) fn text_of(bytes: &[u8], device: Architecture) -> Result<Cow<'_, str>, Refusal> {
     if bytes.starts_with(&ELF) {
-        return Err(cubin(bytes));
+        return Err(cubin(bytes, device));
     }
     if bytes.starts_with(&FATBIN) {
         return fatbin(bytes, device).map(Cow::Owned);
@@ -131,7 +133,7 @@ unsafe fn length(start: *const u8) -> Result<usize, Refusal> {
 }
 
 /// Machine code cannot be run here.
-fn cubin(header: &[u8]) -> Refusal {
+fn cubin(header: &[u8], device: Architecture) -> Refusal {
     match header {
         [_, _, _, _, class, ..] if *class != 2 => CUresult::CUDA_ERROR_UNKNOWN.into(),
         [_, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, low, high, ..]
@@ -140,9 +142,15 @@ fn cubin(header: &[u8]) -> Refusal {
             Refusal::new(
                 CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU,
                 "error   : this is a cubin, machine code for a GPU: the emulator runs PTX only (`cuda-launch emulate` has \
-                 compilers give PTX, and with `--explain` it says what made this)"
+                 compilers give PTX, and with `--explain` it lists what was refused, and why)"
                     .into(),
             )
+            .of_kind("cubin")
+            .help(format!(
+                "load PTX instead (`nvcc --ptx`, or a fatbin with `-gencode arch=compute_{number},code=compute_{number}`); NVRTC, nvJitLink, \
+                 ptxas and `nvcc --cubin` give PTX if they are started under `cuda-launch emulate`",
+                number = device.number()
+            ))
         }
         _ => CUresult::CUDA_ERROR_INVALID_IMAGE.into(),
     }
@@ -156,7 +164,8 @@ fn fatbin(bytes: &[u8], device: Architecture) -> Result<String, Refusal> {
             ImageErrorKind::TooLarge => CUresult::CUDA_ERROR_OUT_OF_MEMORY,
             _ => CUresult::CUDA_ERROR_INVALID_IMAGE,
         };
-        Refusal::new(code, error.to_string())
+        let refusal = Refusal::new(code, error.to_string());
+        refusal.of_kind("invalid-image").help(DAMAGED)
     })?;
     let fits = |entry: &&Entry<'_>| entry.kind() == EntryKind::Ptx && device.runs(entry.arch());
     // Of two for one architecture, that which may use more of it.
@@ -170,15 +179,20 @@ fn fatbin(bytes: &[u8], device: Architecture) -> Result<String, Refusal> {
             "error   : the fatbin has no PTX for {device} or older, and the emulator runs PTX only (`cuda-launch emulate \
              --explain` names the file that it is in)"
         );
-        Refusal::new(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, log)
+        let number = device.number();
+        let help = format!("build it with PTX, too: `-gencode arch=compute_{number},code=compute_{number}`");
+        Refusal::new(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, log).of_kind("no-ptx").help(help)
     })?;
     plain(entry)
 }
 
 /// The text of an entry.
 fn plain(entry: &Entry<'_>) -> Result<String, Refusal> {
-    let corrupt =
-        || Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, "error   : a corrupt entry in the fatbin".into());
+    let corrupt = || {
+        let log = "error   : a corrupt entry in the fatbin";
+        let refusal = Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, log.into());
+        refusal.of_kind("invalid-image").help(DAMAGED)
+    };
     let mut text = entry.content().map_err(|_| corrupt())?.into_owned();
     text.truncate(text.iter().position(|byte| *byte == 0).unwrap_or(text.len()));
     match Image::identify(&text) {

@@ -144,7 +144,9 @@ impl<'call> Options<'call> {
             return Err(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU.into());
         }
         match shape::target_of(text) {
-            Some(of_text) if of_text.sm > number => Err(shape::target_too_new()),
+            Some(of_text) if of_text.sm > number => Err(shape::target_too_new().help(format!(
+                "the text is for {of_text}, and the option CU_JIT_TARGET asks for {wanted}: ask for {of_text}, or leave the option out"
+            ))),
             _ => Ok(()),
         }
     }
@@ -242,7 +244,10 @@ impl KeptOptions {
     pub(super) fn finish<T>(&self, outcome: Result<T, Refusal>) -> Outcome<T> {
         let log = outcome.as_ref().err().map_or("", |refusal| refusal.log.as_str());
         lock(&self.0).finish("", log);
-        outcome.map_err(|refusal| refusal.code)
+        outcome.map_err(|refusal| {
+            refusal.tell("");
+            refusal.answer()
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 use std::sync::{Arc, Mutex};
 
 use super::jit::{Options, RawOptions, RawValues};
-use super::library_image::{LibraryImage, refused};
+use super::library_image::LibraryImage;
 use super::log::Refusal;
 use super::{MODULES, Module, image};
 use crate::architecture::Architecture;
@@ -18,6 +18,7 @@ use crate::driver::entry::{INVALID_HANDLE, INVALID_VALUE, In, NOT_SUPPORTED, Out
 use crate::driver::function::Function;
 use crate::driver::function::attributes::{self, Settings};
 use crate::driver::handles::{Handles, to_c};
+use crate::driver::logs;
 use crate::driver::slot::{PerSlot, per_slot};
 use crate::driver::state::{Call, lock};
 
@@ -80,10 +81,10 @@ impl Library {
         for image in &self.images {
             match image.sample(&self.symbols) {
                 Ok(module) => return Ok(module),
-                Err(code) => _ = first.get_or_insert(code),
+                Err(refusal) => _ = first.get_or_insert(refusal),
             }
         }
-        Err(first.unwrap_or(INVALID_VALUE))
+        Err(first.map_or(INVALID_VALUE, Refusal::answer))
     }
 
     fn image_for(&self, device: Architecture) -> Outcome<&LibraryImage> {
@@ -98,8 +99,11 @@ impl Library {
             return Ok(Arc::clone(module));
         }
         let image = self.image_for(context.architecture())?;
-        let Ok(text) = &image.text else { return image.sample(&self.symbols).cloned() };
-        let module = Module::load(context, text, true, &self.symbols).map_err(|refusal| refused(&refusal))?;
+        let Ok(text) = &image.text else {
+            return image.sample(&self.symbols).cloned().map_err(Refusal::answer);
+        };
+        let module = Module::load(context, text, true, &self.symbols);
+        let module = module.inspect_err(|refusal| image.say(refusal)).map_err(|refusal| refusal.answer())?;
         loaded.modules.insert(context.id, Arc::clone(&module));
         Ok(module)
     }
@@ -159,7 +163,7 @@ impl Kernel {
     /// A function to ask about a device without a context. Nothing is set of it: all devices of an architecture have the same.
     fn sample_on(&self, call: &Call, device: CUdevice) -> Outcome<Arc<Function>> {
         let image = self.library.image_for(call.state()?.architecture_of(device)?)?;
-        image.sample(&self.library.symbols)?.function(self.name()?)
+        image.sample(&self.library.symbols).map_err(Refusal::answer)?.function(self.name()?)
     }
 
     /// What was set for a device, of the function to ask about it.
@@ -216,6 +220,7 @@ fn load_data(
     load(
         call,
         library,
+        "",
         |device| image::text(&image, device),
         jit,
         jit_values,
@@ -230,6 +235,7 @@ fn load_data(
 fn load<'a>(
     call: &Call,
     library: Out<CUlibrary>,
+    file: &str,
     read: impl Fn(Architecture) -> Result<Cow<'a, str>, Refusal>,
     jit: RawOptions,
     jit_values: RawValues,
@@ -246,7 +252,7 @@ fn load<'a>(
     let handle = LIBRARIES.reserve();
     let architectures = call.state()?.devices.iter().map(|memory| memory.architecture());
     let text = |device| read(device).map(|text| jit.registers().limit(text).into_owned());
-    let image = |device| LibraryImage::new(device, text(device));
+    let image = |device| LibraryImage::new(device, file.to_owned(), text(device));
     let images = architectures.collect::<BTreeSet<_>>().into_iter().map(image).collect();
     let library = Library { handle, images, symbols, state: Mutex::default() };
     LIBRARIES.insert(handle, Arc::new(library));
@@ -283,10 +289,12 @@ fn load_file(
     values: In<*mut c_void>,
     count: c_uint,
 ) -> Outcome {
-    let bytes = image::file(file.path()?)?;
+    let path = file.path()?;
+    let bytes = image::file(path)?;
     load(
         call,
         library,
+        &path.to_string_lossy(),
         |device| image::text_of(&bytes, device),
         jit,
         jit_values,
@@ -322,7 +330,10 @@ fn get_kernel(_: &Call, kernel: Out<CUkernel>, handle: CUlibrary, name: Text) ->
 
 /// An image that does not load has no kernels.
 fn names(library: &Library) -> Vec<String> {
-    library.names().unwrap_or_default()
+    library.names().unwrap_or_else(|_| {
+        logs::forget();
+        Vec::new()
+    })
 }
 
 fn get_kernel_count(_: &Call, count: Out<c_uint>, handle: CUlibrary) -> Outcome {

@@ -1,26 +1,26 @@
 //! The images of a library, one for each architecture of a device.
 
-use cuda_driver_sys::CUresult;
 use std::sync::{Arc, OnceLock};
 
 use super::Module;
 use super::log::Refusal;
 use crate::architecture::Architecture;
 use crate::driver::context::Context;
-use crate::driver::entry::Outcome;
 use crate::memory::Memory;
 
 /// What a library is for devices of one architecture.
 pub(super) struct LibraryImage {
     pub(super) device: Architecture,
+    /// Empty for an image in memory.
+    file: String,
     pub(super) text: Result<String, Refusal>,
     /// The image loaded into memory of no device: what can be known without a context.
-    sample: OnceLock<Result<Arc<Module>, CUresult>>,
+    sample: OnceLock<Result<Arc<Module>, Refusal>>,
 }
 
 impl LibraryImage {
-    pub(super) fn new(device: Architecture, text: Result<String, Refusal>) -> LibraryImage {
-        LibraryImage { device, text, sample: OnceLock::new() }
+    pub(super) fn new(device: Architecture, file: String, text: Result<String, Refusal>) -> LibraryImage {
+        LibraryImage { device, file, text, sample: OnceLock::new() }
     }
 
     /// The sample, if it was asked for and loads.
@@ -28,24 +28,25 @@ impl LibraryImage {
         self.sample.get()?.as_ref().ok()
     }
 
-    pub(super) fn sample(&self, symbols: &[(String, u64)]) -> Outcome<&Arc<Module>> {
+    pub(super) fn sample(&self, symbols: &[(String, u64)]) -> Result<&Arc<Module>, &Refusal> {
         let load = || {
-            let text = self.text.as_ref().map_err(refused)?;
-            Module::sample(text, symbols, self.device).map_err(|refusal| refused(&refusal))
+            let text = self.text.as_ref().map_err(Refusal::clone);
+            let loaded = text.and_then(|text| Module::sample(text, symbols, self.device));
+            loaded.inspect_err(|refusal| self.say(refusal))
         };
-        self.sample.get_or_init(load).as_ref().map_err(|code| *code)
+        self.sample.get_or_init(load).as_ref()
     }
-}
 
-/// The library's calls have no log to fill: the log goes to standard error.
-pub(super) fn refused(refusal: &Refusal) -> CUresult {
-    if !refusal.log.is_empty() {
-        crate::driver::report::line(format_args!(
-            "a library does not load: {:?}\n{}",
-            refusal.code, refusal.log
-        ));
+    /// The library's calls have no log to fill: the log goes to standard error.
+    pub(super) fn say(&self, refusal: &Refusal) {
+        refusal.tell(&self.file);
+        if !refusal.log.is_empty() {
+            crate::driver::report::line(format_args!(
+                "a library does not load: {:?}\n{}",
+                refusal.code, refusal.log
+            ));
+        }
     }
-    refusal.code
 }
 
 impl Module {

@@ -204,7 +204,10 @@ fn texts(kind: CUjitInputType, bytes: &[u8], device: Architecture) -> Result<Vec
             archive::texts(bytes, device)
         }
         CUjitInputType::CU_JIT_INPUT_NVVM => {
-            Err(Refusal::new(NOT_SUPPORTED, "error   : the emulator links PTX only".into()))
+            let refusal = Refusal::new(NOT_SUPPORTED, "error   : the emulator links PTX only".into());
+            Err(refusal
+                .of_kind("unsupported")
+                .help("compile it to PTX, with NVVM or nvJitLink, and link that"))
         }
         _ => Err(INVALID_VALUE.into()),
     }

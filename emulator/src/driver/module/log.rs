@@ -2,44 +2,92 @@
 
 use cuda_driver_sys::CUresult;
 
-use crate::engine::{LoadFailure, LoadFailureKind};
+use crate::driver::logs;
+use crate::driver::state::newest_ptx;
+use crate::engine::{LoadFailure, LoadFailureKind, is_version};
+use crate::told::{Obstacle, Told};
 
 /// A code and the error log that goes with it.
 #[derive(Clone, Debug)]
 pub(super) struct Refusal {
     pub(super) code: CUresult,
     pub(super) log: String,
+    /// What kind of obstacle the image is, if it is one, for `cuda-launch emulate --explain`.
+    kind: Option<&'static str>,
+    /// What to do, where the emulator has advice that no driver has.
+    help: String,
 }
 
 impl From<CUresult> for Refusal {
     fn from(code: CUresult) -> Self {
-        Refusal { code, log: String::new() }
+        Refusal::new(code, String::new())
     }
 }
+
+/// What to do about PTX that no driver takes.
+const CORRECT: &str = "correct the PTX, or what made it: ptxas refuses it, too";
 
 /// The log's last line after errors.
 const ABORTED: &str = "ptxas fatal   : Ptx assembly aborted due to errors";
 
 impl Refusal {
     pub(super) fn new(code: CUresult, log: String) -> Refusal {
-        Refusal { code, log }
+        Refusal { code, log, kind: None, help: String::new() }
+    }
+
+    /// The same, as an obstacle of that kind.
+    pub(super) fn of_kind(self, kind: &'static str) -> Refusal {
+        Refusal { kind: Some(kind), ..self }
+    }
+
+    /// The same, with advice.
+    pub(super) fn help(self, help: impl Into<String>) -> Refusal {
+        Refusal { help: help.into(), ..self }
+    }
+
+    /// The code, for a call that answers with it; the driver's log gets the reason.
+    pub(super) fn answer(&self) -> CUresult {
+        if let Some(why) = self.log.lines().next() {
+            logs::because(why.to_owned());
+        }
+        if !self.help.is_empty() {
+            logs::advise(&self.help);
+        }
+        self.code
+    }
+
+    /// Tells the tool that started the program, if one did: `subject` is the file, or empty.
+    pub(super) fn tell(&self, subject: &str) {
+        let Some(kind) = self.kind else { return };
+        let first = self.log.lines().next().unwrap_or_default();
+        let way = if self.help.is_empty() { CORRECT } else { &self.help };
+        Told::Obstacle(Obstacle {
+            kind: kind.to_owned(),
+            code: self.code.0,
+            subject: subject.to_owned(),
+            why: first.trim_start_matches("error   : ").to_owned(),
+            way: way.to_owned(),
+        })
+        .tell();
     }
 
     /// For bytes that are no image.
     pub(super) fn not_an_image() -> Refusal {
         let log = "error   : Binary format for key='0', ident='' is not recognized";
-        Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, log.into())
+        let refusal = Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, log.into()).of_kind("invalid-image");
+        refusal.help("pass PTX, as a text that ends in NUL, or a fatbin that contains some")
     }
 
     /// For PTX that does not assemble, an error in one line.
     pub(super) fn at(line: u32, severity: &str, message: &str) -> Refusal {
         let log = format!("ptxas application ptx input, line {line}; {severity:<8}: {message}\n{ABORTED}");
-        Refusal::new(CUresult::CUDA_ERROR_INVALID_PTX, log)
+        Refusal::new(CUresult::CUDA_ERROR_INVALID_PTX, log).of_kind("invalid-ptx")
     }
 
     /// For PTX that does not assemble, without a line.
     pub(super) fn fatal(message: &str) -> Refusal {
-        Refusal::new(CUresult::CUDA_ERROR_INVALID_PTX, format!("ptxas fatal   : {message}"))
+        let log = format!("ptxas fatal   : {message}");
+        Refusal::new(CUresult::CUDA_ERROR_INVALID_PTX, log).of_kind("invalid-ptx")
     }
 
     /// For what the engine refuses.
@@ -50,7 +98,9 @@ impl Refusal {
             LoadFailureKind::Version => Refusal::version(text),
             LoadFailureKind::OutOfMemory => CUresult::CUDA_ERROR_OUT_OF_MEMORY.into(),
             LoadFailureKind::Unsupported => {
-                Refusal::new(CUresult::CUDA_ERROR_NOT_SUPPORTED, format!("error   : {message}"))
+                let refusal =
+                    Refusal::new(CUresult::CUDA_ERROR_NOT_SUPPORTED, format!("error   : {message}"));
+                refusal.of_kind("unsupported").help("compile it for addresses of 64 bits")
             }
             LoadFailureKind::Syntax => match message.strip_suffix("` is not a PTX instruction") {
                 Some(name) => {
@@ -80,11 +130,21 @@ impl Refusal {
         let before = text.len() - rest.len();
         let line = 1 + text.get(..before).unwrap_or_default().matches('\n').count();
         let version = rest.split_whitespace().nth(1).unwrap_or_default();
-        let (major, minor) = crate::driver::state::newest_ptx();
+        let (major, minor) = newest_ptx();
         let log = format!(
             "ptxas application ptx input, line {line}; fatal   : Unsupported .version {version}; current version is '{major}.{minor}'"
         );
-        Refusal::new(CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION, log)
+        let numbers = version.split_once('.').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+        let help = match numbers {
+            Some((major, minor)) if is_version(major, minor) => format!(
+                "the text is PTX ISA {version}: CUDA_LAUNCH_EMULATOR_PTX={version} (`InstanceOptions::newest_ptx`) makes the emulator read it, as newer drivers do; or compile with \
+                 an older toolkit"
+            ),
+            _ => format!(
+                "the text is PTX ISA {version}, which the emulator does not know: compile with an older toolkit"
+            ),
+        };
+        Refusal::new(CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION, log).of_kind("ptx-version").help(help)
     }
 }
 

@@ -25,11 +25,10 @@ use super::context::Context;
 use super::entry::{INVALID_HANDLE, INVALID_VALUE, In, Out, Outcome, Text, entries};
 use super::function::{FUNCTIONS, Function};
 use super::handles::{Handles, to_c};
-use super::logs;
 use super::slot::{PerSlot, per_slot};
 use super::state::{Call, State, lock};
 use crate::architecture::Architecture;
-use crate::engine::{NEWEST_PTX, Program};
+use crate::engine::Program;
 use crate::memory::Memory;
 use jit::{Options, RawOptions};
 pub(super) use shape::Shape;
@@ -197,7 +196,7 @@ pub(super) fn forget(_: &State, context: u64) {
 }
 
 fn load_data(call: &Call, module: Out<CUmodule>, image: In<c_void>) -> Outcome {
-    load(call, module, |device| image::text(&image, device), Options::none())
+    load(call, module, "", |device| image::text(&image, device), Options::none())
 }
 
 fn load_data_with(
@@ -209,12 +208,13 @@ fn load_data_with(
     values: jit::RawValues,
 ) -> Outcome {
     call.context()?;
-    load(call, module, |device| image::text(&image, device), Options::read(count, options, values)?)
+    load(call, module, "", |device| image::text(&image, device), Options::read(count, options, values)?)
 }
 
 fn load<'a>(
     call: &Call,
     module: Out<CUmodule>,
+    file: &str,
     read: impl FnOnce(Architecture) -> Result<Cow<'a, str>, log::Refusal>,
     mut options: Options,
 ) -> Outcome {
@@ -234,21 +234,17 @@ fn load<'a>(
         }
         Err(refusal) => {
             options.finish("", &refusal.log);
-            if refusal.code == CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION {
-                let (major, minor) = NEWEST_PTX;
-                logs::because(format!(
-                    "CUDA_LAUNCH_EMULATOR_PTX makes the emulator read PTX up to {major}.{minor}"
-                ));
-            }
-            Err(refusal.code)
+            refusal.tell(file);
+            Err(refusal.answer())
         }
     }
 }
 
 fn load_file(call: &Call, module: Out<CUmodule>, file: Text) -> Outcome {
     call.context()?;
-    let bytes = image::file(file.path()?)?;
-    load(call, module, |device| image::text_of(&bytes, device), Options::none())
+    let path = file.path()?;
+    let bytes = image::file(path)?;
+    load(call, module, &path.to_string_lossy(), |device| image::text_of(&bytes, device), Options::none())
 }
 
 /// Waits for all work of the context, as the driver does.

@@ -105,20 +105,42 @@ pub(super) fn target_of(text: &str) -> Option<Arch> {
 
 /// The refusal of PTX for a newer device.
 pub(super) fn target_too_new() -> Refusal {
-    Refusal::fatal("SM version specified by .target is higher than default SM version assumed")
+    let message = "SM version specified by .target is higher than default SM version assumed";
+    Refusal::fatal(message).of_kind("target")
 }
 
-/// The refusal of PTX that runs on other devices only, in ptxas' words.
+/// The refusal of PTX that runs on other devices only, in ptxas' words, with advice.
 fn not_for(device: Architecture, target: Arch) -> Refusal {
-    match target.suffix {
-        _ if target.sm > device.number() => target_too_new(),
-        Some('f') => Refusal::fatal(&format!(
-            "Program with .target '{target}' cannot be compiled to different SM-family architecture"
-        )),
-        _ => Refusal::fatal(&format!(
-            "Program with .target '{target}' cannot be compiled to future architecture"
-        )),
-    }
+    let (refusal, which) = match target.suffix {
+        _ if target.sm > device.number() => (target_too_new(), format!("newer than this device ({device})")),
+        Some('f') => {
+            let message = format!(
+                "Program with .target '{target}' cannot be compiled to different SM-family architecture"
+            );
+            let family = target.sm / 10;
+            (
+                Refusal::fatal(&message),
+                format!("which only devices sm_{family}x run, and this one is {device}"),
+            )
+        }
+        _ => {
+            let message =
+                format!("Program with .target '{target}' cannot be compiled to future architecture");
+            let only = target.sm;
+            (Refusal::fatal(&message), format!("which only sm_{only} runs, and this device is {device}"))
+        }
+    };
+    let other = Architecture::ALL.iter().find(|architecture| architecture.runs(target));
+    let elsewhere = other.map(|other| {
+        format!(
+            "CUDA_LAUNCH_EMULATOR_ARCH={other} (`--arch {other}`, `InstanceOptions::architecture`) makes the emulator's device one that runs \
+             it, or "
+        )
+    });
+    let elsewhere = elsewhere.unwrap_or_default();
+    refusal
+        .of_kind("target")
+        .help(format!("the text is for {target}, {which}: {elsewhere}compile for {device}"))
 }
 
 /// The parts of a module's text that the driver reads.

@@ -16,6 +16,7 @@ use crate::check::launches::{AccessKind, Frees};
 use crate::driver::current_work::{self, Accesses};
 use crate::driver::device::checked;
 use crate::driver::entry::{FromC, INVALID_VALUE, In, Outcome};
+use crate::driver::exhausted::exhausted;
 use crate::driver::fault::bad_range;
 use crate::driver::memory::allocations::ALLOCATIONS;
 use crate::driver::memory::location::Location;
@@ -158,7 +159,7 @@ impl Alloc {
             Some(location) => managed::allocate_at(&memory, location, bytes),
             None => memory.allocate(bytes),
         };
-        let address = address.map_err(|_| CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
+        let address = address.map_err(|_| exhausted(&memory, bytes))?;
         let block = Arc::new(Block { address, bytes, device, memory, properties: Properties(*properties) });
         lock(&GRAPH_MEMORY.0).blocks.insert(address, None);
         Ok(Alloc { block })

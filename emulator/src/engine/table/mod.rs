@@ -271,10 +271,11 @@ pub(super) fn decode(builder: &mut Builder<'_, '_>) -> Result<(), Refusal> {
     // Cache modifiers do not change results, because there are no caches.
     let evicts = matches!(mnemonic, "ld" | "st");
     let parts = parts.filter(|part| *part != CACHE_HINT && !(evicts && part.starts_with("L2::evict_")));
-    let rows = table().get(mnemonic).ok_or_else(|| Refusal::new("this engine does not have it yet"))?;
+    let rows =
+        table().get(mnemonic).ok_or_else(|| Refusal::new("the emulator does not have this instruction"))?;
     for (pattern, row) in rows {
         let Some(form) = pattern.matches(parts.clone()) else { continue };
-        let missing = || Refusal::new("this engine does not have this combination of modifiers yet");
+        let missing = || Refusal::new("the emulator does not have this instruction with these modifiers");
         return match row.make {
             Make::Lane(lane) => builder.lane_in_order(lane),
             Make::Pick(pick) => builder.lane_in_order(pick(&form).ok_or_else(missing)?),
@@ -282,7 +283,7 @@ pub(super) fn decode(builder: &mut Builder<'_, '_>) -> Result<(), Refusal> {
             Make::Refuse(why) => Err(Refusal::new(why)),
         };
     }
-    Err(Refusal::new("this engine does not have this form yet"))
+    Err(Refusal::new("the emulator does not have this form of the instruction"))
 }
 
 /// Whether some row is of that name; of the modifiers in `twice`, one more counts for nothing.

@@ -10,9 +10,9 @@ use crate::files::{self, Folder};
 use crate::table::count;
 
 /// Where the library tells it.
-pub(super) struct Ear(PathBuf);
+pub(super) struct ReportFile(PathBuf);
 
-impl Ear {
+impl ReportFile {
     /// For the processes that the command starts.
     pub(super) fn new(folder: &Folder, command: &mut Command) -> Result<Self, Failure> {
         let file = folder.path().join("found");
@@ -22,7 +22,7 @@ impl Ear {
     }
 
     /// What was told so far.
-    pub(super) fn heard(&self) -> Found {
+    pub(super) fn read(&self) -> Found {
         let text = std::fs::read(&self.0).unwrap_or_default();
         Found::read(&String::from_utf8_lossy(&text))
     }

@@ -19,7 +19,7 @@ use crate::output::Outcome;
 use crate::program::{self, Ended};
 use crate::style;
 use crate::table::Columns;
-use found::{Ear, Found};
+use found::{ReportFile, Found};
 
 /// The name of the library's file: a shared library, although cargo treats it as a program (`src/emulator_library/main.rs`).
 const LIBRARY: &str = "cuda-launch-emulator";
@@ -93,7 +93,7 @@ pub(crate) struct Emulated {
     /// The log, and where the library says that it could not be written.
     log: Option<(PathBuf, PathBuf)>,
     /// Where the library tells what it found.
-    ear: Ear,
+    reports: ReportFile,
 }
 
 impl Options {
@@ -145,7 +145,7 @@ impl Emulated {
             let names: Vec<&str> = options.check.iter().map(|check| check.name()).collect();
             command.env("CUDA_LAUNCH_EMULATOR_CHECK", names.join(","));
         }
-        let ear = Ear::new(&folder, &mut command)?;
+        let reports = ReportFile::new(&folder, &mut command)?;
         let mut told = None;
         if let Some(log) = &options.log {
             let failed = folder.path().join("log-failed");
@@ -158,7 +158,7 @@ impl Emulated {
             // Standard output is only for the result.
             command.stdout(Stdio::from(std::io::stderr()));
         }
-        Ok(Self { command, folder, log: told, ear })
+        Ok(Self { command, folder, log: told, reports })
     }
 
     /// Starts it and waits for its end.
@@ -174,7 +174,7 @@ impl Emulated {
             Some(())
         };
         let has_lost_log = self.log.as_ref().and_then(failed).is_some();
-        Ok(Finished { ended, unreached, has_lost_log, found: self.ear.heard() })
+        Ok(Finished { ended, unreached, has_lost_log, found: self.reports.read() })
     }
 }
 

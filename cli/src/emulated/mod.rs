@@ -19,7 +19,7 @@ use crate::output::Outcome;
 use crate::program::{self, Ended};
 use crate::style;
 use crate::table::Columns;
-use found::{ReportFile, Found};
+use found::{Found, ReportFile};
 
 /// The name of the library's file: a shared library, although cargo treats it as a program (`src/emulator_library/main.rs`).
 const LIBRARY: &str = "cuda-launch-emulator";

@@ -10,7 +10,7 @@ use crate::{
     skipped,
 };
 
-/// What Miri runs: tests against a table of Rust functions. Anything with the emulator in it would take hours.
+/// What Miri runs: tests against a table of Rust functions, and two on the emulator, which do few things with few bytes.
 const MIRI: &[&[&str]] = &[
     // Without the two tests that go through the whole table hundreds of times.
     &["--package", "cuda-launch-sys", "--test", "table", "--", "--skip", "each_"],
@@ -22,6 +22,7 @@ const MIRI: &[&[&str]] = &[
     &["--package", "cuda-launch", "--test", "operation_packet"],
     &["--package", "cuda-launch", "--test", "operation_late"],
     &["--package", "cuda-launch", "--test", "padding"],
+    &["--package", "cuda-launch", "--test", "miri_memory"],
 ];
 
 /// What runs under ThreadSanitizer: the order of work and what it keeps, copies, graphs, operations.
@@ -90,8 +91,8 @@ const TSAN: &[&str] = &[
 
 /// Platforms that nothing runs on here, and that must compile all the same.
 const TARGETS: &[&str] = &["x86_64-pc-windows-msvc", "aarch64-unknown-linux-gnu"];
-/// Functions of tests that give bytes to two threads or streams at once on purpose, so that their order is not what is tested. All else
-/// that copies and kernels do with memory is checked, also against what the host does.
+/// Functions of tests that give bytes to two threads or streams at once on purpose, so that their order is not what is tested. All other
+/// accesses of the host, of copies and of single threads of kernels are checked against each other.
 const TSAN_SUPPRESSIONS: &[&str] = &[
     // Two copies to clones of one array have no order (`docs/safety.md`): each element is of either, which these tests check.
     "race:ordering_races::an_array_is_read_",
@@ -185,7 +186,7 @@ const STEPS: &[Step] = &[
     // The longest begins first.
     Step::new(
         "loom",
-        "no order of events loses a wake-up, an output or an entry (with 2 to 4 preemptions)",
+        "no order of events loses a wake-up, an output or an entry (with 1 to 4 preemptions)",
         loom,
     )
     .one_core(),

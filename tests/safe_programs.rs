@@ -1,8 +1,8 @@
 //! Random programs in safe code against what the same steps do one after the other: buffers of every kind of memory (of pools,
-//! managed, pinned, mapped, growing, variables of modules), halves of them on two threads, pitched rows, arrays, textures and surfaces,
-//! constants, memory that is lent, tensors, batches of copies, streams of all kinds, graphs, captures, plans and prepared launches,
-//! operations, two devices, host functions, drops, forgets, panics. Whatever a program does, its results are those of its text, and
-//! nothing stays behind.
+//! managed, pinned, mapped, growing, variables of modules), halves and chunks of them on several threads, pitched rows, arrays, textures and
+//! surfaces, constants, memory that is lent, tensors, batches of copies, streams of all kinds, and more of them than memory has bits for,
+//! graphs of all kinds of nodes, captures, plans and prepared launches, operations, two devices, host functions, drops, forgets, panics.
+//! Whatever a program does, its results are those of its text, and nothing stays behind.
 //!
 //! A failure names its seed. Another number of programs, one of them, some from that one on, or only steps with certain names:
 //!
@@ -20,6 +20,8 @@
 
 #[path = "safe_programs/change.rs"]
 mod change;
+#[path = "safe_programs/chunks.rs"]
+mod chunks;
 #[path = "safe_programs/copies.rs"]
 mod copies;
 #[path = "safe_programs/graphs.rs"]
@@ -56,6 +58,12 @@ mod spies;
 mod streams;
 #[path = "safe_programs/tensors.rs"]
 mod tensors;
+#[path = "safe_programs/told.rs"]
+mod told;
+#[path = "safe_programs/tree_launches.rs"]
+mod tree_launches;
+#[path = "safe_programs/trees.rs"]
+mod trees;
 #[path = "safe_programs/variables.rs"]
 mod variables;
 

@@ -1,6 +1,6 @@
 //! Tensor maps: the rules are checked with their values before the driver is asked.
 
-#![allow(unsafe_code)] // Launches of `map_words`, which writes the 16 words of its map.
+#![allow(unsafe_code)] // Launches of `map_words`, which writes the 16 words of its map; a map that is moved.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
 use cuda_harness::skipped;
@@ -50,7 +50,8 @@ fn tiled_maps_are_encoded_and_moved() {
     let again = tiled.encode(ctx, &memory).unwrap();
     assert_eq!(map.raw().opaque, again.raw().opaque, "the same question, the same answer");
     let other = DeviceBuffer::<f32>::zeroed(&stream, 64 * 128).unwrap();
-    let moved = map.with_memory(ctx, &other).unwrap();
+    // SAFETY: 1: the driver has just encoded it.
+    let moved = unsafe { map.with_memory(ctx, &other) }.unwrap();
     assert_eq!(moved.raw().opaque, tiled.encode(ctx, &other).unwrap().raw().opaque);
     assert_ne!(moved.raw().opaque, map.raw().opaque);
     // Every option, and elements that the type does not tell.

@@ -127,13 +127,26 @@ impl Rig {
         rig
     }
 
-    /// In each form: a launch that reads shared memory, one that reads it and writes memory of its own, one that writes that twice.
+    /// In each form: a launch that reads shared memory, one that reads it and writes memory of its own, one that writes that twice. And
+    /// kernels by their names.
     fn launch(&self) {
         let own = &mut self.own.lock().unwrap();
         for form in FORMS {
             form.read((&self.f, &self.stream, ONE), &self.shared).unwrap();
             form.collect((&self.f, &self.stream, ONE), own, &self.shared).unwrap();
             form.write((&self.f, &self.stream, ONE), own).unwrap();
+        }
+        self.launch_named("collect", own).unwrap();
+        self.launch_named("step", own).unwrap();
+    }
+
+    /// By a name that is known only at run time.
+    fn launch_named(&self, name: &str, own: &mut DeviceBuffer<u32>) -> Result<(), Error> {
+        let (module, stream) = (&self.module, &self.stream);
+        // SAFETY: the support's driver runs no kernel.
+        unsafe {
+            cuda_launch! { kernel: (name), module: module, stream: stream, config: ONE,
+            args: [slice_mut(own), slice(&self.shared)] }
         }
     }
 
@@ -161,6 +174,8 @@ const WORK: &[(&str, Work)] = &[
     ("cuMemFreeAsync", |rig| rig.written.lock().unwrap().take().unwrap().close()),
     ("cuMemsetD8Async", |rig| after(rig, &rig.stream)),
     ("cuModuleGetFunction", |rig| rig.module.load_function("another").map(drop)),
+    // Where the others are launched.
+    ("cuModuleGetFunction", |rig| rig.launch_named("a third", &mut DeviceBuffer::uninit(&rig.stream, 4)?)),
     ("cuLaunchKernelEx", |rig| rig.read_on(&rig.stream)),
     ("cuLaunchKernelEx", |rig| rig.read_on(&rig.others[0])),
 ];

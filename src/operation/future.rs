@@ -238,12 +238,16 @@ pub fn inline_wait() -> Duration {
 
 #[cold]
 fn first_inline_wait() -> Duration {
-    let variable = std::env::var("CUDA_LAUNCH_INLINE_WAIT_US").ok();
-    let wait = Duration::from_micros(variable.and_then(|value| value.trim().parse().ok()).unwrap_or(20));
+    let wait = asked_wait(std::env::var("CUDA_LAUNCH_INLINE_WAIT_US").ok().as_deref());
     // Unless it was set meanwhile.
     let asked =
         INLINE_WAIT.compare_exchange(u64::MAX, nanoseconds(wait), Ordering::Relaxed, Ordering::Relaxed);
     asked.map_or_else(Duration::from_nanos, |_| wait)
+}
+
+/// The wait that the variable asks for, or the default.
+fn asked_wait(variable: Option<&str>) -> Duration {
+    Duration::from_micros(variable.and_then(|value| value.trim().parse().ok()).unwrap_or(20))
 }
 
 /// Sets how long first polls wait for the work, from now on and in the whole process. With zero, the first poll makes
@@ -323,6 +327,12 @@ impl<Op: DeviceOperation> fmt::Debug for DeviceFuture<Op> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_wait_is_20_us_unless_the_variable_says_otherwise() {
+        let waits = [None, Some("no number"), Some(" 7 "), Some("0")].map(asked_wait);
+        assert_eq!(waits, [20, 20, 7, 0].map(Duration::from_micros));
+    }
 
     #[test]
     fn what_was_set_stays_where_the_variable_is_read_later() {

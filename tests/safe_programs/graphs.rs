@@ -41,11 +41,16 @@ impl Graph {
     }
 }
 
-fn memset(buffers: &mut [Buffer], to: usize, half: usize, value: u32) -> Result<MemsetNode, Error> {
+pub(crate) fn memset(
+    buffers: &mut [Buffer],
+    to: usize,
+    half: usize,
+    value: u32,
+) -> Result<MemsetNode, Error> {
     MemsetNode::new(&mut buffers[to].memory.half_mut(half), value)
 }
 
-fn copy(buffers: &mut [Buffer], planned: Planned) -> Result<CopyNode, Error> {
+pub(crate) fn copy(buffers: &mut [Buffer], planned: Planned) -> Result<CopyNode, Error> {
     let Planned { to, from, half, .. } = planned;
     let [target, source] = buffers.get_disjoint_mut([to, from]).unwrap();
     CopyNode::device_to_device(&source.memory.half(half), &mut target.memory.half_mut(half))
@@ -85,7 +90,12 @@ impl Program {
     }
 
     /// Records these changes.
-    fn record(&mut self, planned: &[Planned], forks: bool, keep: bool) -> Result<CudaGraph, Error> {
+    pub(crate) fn record(
+        &mut self,
+        planned: &[Planned],
+        forks: bool,
+        keep: bool,
+    ) -> Result<CudaGraph, Error> {
         let modes = [CaptureMode::Global, CaptureMode::ThreadLocal, CaptureMode::Relaxed];
         let mode = modes[self.random.below(3)];
         let Self { buffers, kernels, ctx, stale, .. } = self;

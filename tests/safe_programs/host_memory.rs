@@ -5,7 +5,7 @@
 use crate::change::{HALF, assert_halves};
 use crate::kinds::Memory;
 use crate::program::Program;
-use cuda_launch::memory::{ManagedAttach, MemoryAdvice};
+use cuda_launch::memory::{ManagedAttach, MemoryAdvice, MemoryLocation, PrefetchBatch};
 use cuda_launch::{Error, ManagedBuffer};
 
 impl Program {
@@ -33,6 +33,7 @@ impl Program {
         let id = buffer.id;
         let was_kept = self.in_graphs.contains(&id);
         let is_kept = self.graphs.iter().any(|graph| (0..2).any(|half| graph.uses(id, half)))
+            || self.trees.iter().any(|tree| tree.uses(id))
             || self.ready.iter().any(|ready| ready.uses(id));
         let expected = self.holds[buffer.id];
         let look = |seen: &[u32]| assert_halves(seen, expected, "memory that the host sees");
@@ -62,12 +63,22 @@ impl Program {
     /// Where managed memory is changes nothing.
     pub(crate) fn move_managed(&mut self) -> Result<(), Error> {
         let index = self.on_host()?;
-        let (stream, way) = (self.stream(), self.random.below(3));
+        let (stream, way, middle) = (self.stream(), self.random.below(4), self.random.below(2 * HALF));
         let Memory::Managed(memory) = &mut self.buffers[index].memory else { return Ok(()) };
         match way {
             0 => memory.prefetch(&stream, .., (&self.ctx).into()),
             1 => memory.advise(.., MemoryAdvice::PreferredLocation((&self.ctx).into())),
-            _ => memory.attach(&stream, ManagedAttach::Global),
+            2 => memory.attach(&stream, ManagedAttach::Global),
+            _ => {
+                let mut batch = PrefetchBatch::new();
+                batch.push(memory, ..middle, (&self.ctx).into())?;
+                batch.push(memory, middle.., MemoryLocation::Host)?;
+                // It takes no default stream.
+                match batch.submit(&self.ctx.new_stream()?) {
+                    Err(error) if error.is_unsupported() => Ok(()),
+                    submitted => submitted,
+                }
+            }
         }
     }
 }

@@ -6,8 +6,8 @@
 use crate::change::{CONFIG, HALF, Halves, Random, assert_halves, kernels};
 use crate::program::{Buffer, Program};
 use cuda_launch::operation::{
-    self, BoxedOperation, DeviceOperation, ExecutionContext, RoundRobin, SchedulingPolicy, block_on,
-    copy_to_host, from_result, memset, value, zeroed, zip,
+    self, BoxedOperation, DeviceOperation, Either, ExecutionContext, RoundRobin, SchedulingPolicy, block_on,
+    copy_to_host, from_result, memset, select, value, zeroed, zip,
 };
 use cuda_launch::{DeviceBuffer, Error};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -143,6 +143,24 @@ impl Program {
         };
         self.apply(&links, id);
         self.put_back(memory, id);
+        Ok(())
+    }
+
+    /// Two of them, on streams of any policies: whichever is first, and then the other.
+    pub(crate) fn select_operations(&mut self) -> Result<(), Error> {
+        let (links, policies) = ([self.links(true), self.links(true)], [self.policy(), self.policy()]);
+        let (first, first_id) = self.chain(&links[0])?;
+        let (second, second_id) = self.chain(&links[1])?;
+        let [one, other] = policies;
+        let selected = select(first.schedule(one), second.schedule(other));
+        let (first, second) = match block_on(selected)? {
+            Either::Left(first, second) => (first, block_on(second)?),
+            Either::Right(first, second) => (block_on(first)?, second),
+        };
+        self.apply(&links[0], first_id);
+        self.apply(&links[1], second_id);
+        self.put_back(first, first_id);
+        self.put_back(second, second_id);
         Ok(())
     }
 

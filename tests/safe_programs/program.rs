@@ -9,6 +9,7 @@ use crate::mappings::Physical;
 use crate::named::Ready;
 use crate::pictures::Pictures;
 use crate::rows::Rows;
+use crate::trees::Tree;
 use crate::variables::Variables;
 use cuda_launch::context::ContextOptions;
 use cuda_launch::memory::{MemoryPool, PinnedFlags};
@@ -30,6 +31,8 @@ pub(crate) struct Program {
     pub(crate) far: CudaStream,
     pub(crate) kernels: kernels::Module,
     pub(crate) streams: Vec<CudaStream>,
+    /// Many more, once a step has asked for them.
+    pub(crate) crowd: Vec<CudaStream>,
     /// Of captures that are over.
     pub(crate) stale: Vec<CudaStream>,
     pub(crate) buffers: Vec<Buffer>,
@@ -41,6 +44,7 @@ pub(crate) struct Program {
     pub(crate) array_holds: u32,
     pub(crate) pictures: Pictures,
     pub(crate) graphs: Vec<Graph>,
+    pub(crate) trees: Vec<Tree>,
     pub(crate) ready: Vec<Ready>,
     /// Ids of what a graph or a launch has, or had.
     pub(crate) in_graphs: Vec<usize>,
@@ -67,6 +71,9 @@ const STEPS: &[(&str, Step)] = &[
     ("pinned memory", Program::use_pinned),
     ("an array on two threads", Program::use_array),
     ("the other device", Program::use_peer),
+    // chunks.rs
+    ("chunks on threads", Program::use_chunks),
+    ("many streams read one buffer", Program::crowd_reads),
     // kinds.rs
     ("let go of a buffer", Program::replace),
     // copies.rs
@@ -116,6 +123,13 @@ const STEPS: &[(&str, Step)] = &[
     ("a capture that panics", Program::panic_in_capture),
     ("a capture into a graph that panics", Program::panic_in_capture_into),
     ("a stream of a capture that is over", Program::use_stale),
+    // trees.rs
+    ("build a graph of graphs", Program::build_tree),
+    // tree_launches.rs
+    ("launch a graph of graphs", Program::launch_tree),
+    ("launch a graph of graphs", Program::launch_tree),
+    ("change a graph of graphs", Program::change_tree),
+    ("let go of a graph of graphs", Program::drop_tree),
     // named.rs
     ("make a plan", Program::make_plan),
     ("prepare a launch", Program::prepare),
@@ -126,6 +140,7 @@ const STEPS: &[(&str, Step)] = &[
     // operations.rs
     ("an operation", Program::operation),
     ("an operation", Program::operation),
+    ("whichever operation is first", Program::select_operations),
     ("an operation that nobody waits for", Program::abandoned_operation),
     ("an operation that panics", Program::panic_in_operation),
     ("operations of a scope", Program::scope),
@@ -152,6 +167,7 @@ pub(crate) fn run(driver: &Arc<Driver>, seed: u64, only: &[String], tell: bool) 
     for index in 0..program.buffers.len() {
         program.check(index);
     }
+    program.check_trees().unwrap_or_else(|error| panic!("graphs at the end: {error}"));
     // What a graph that was let go still used is given back by a later call.
     let ctx = program.ctx.clone();
     drop(program);
@@ -175,6 +191,7 @@ impl Program {
             ctx,
             far,
             streams,
+            crowd: Vec::new(),
             stale: Vec::new(),
             buffers: Vec::new(),
             holds: Vec::new(),
@@ -183,6 +200,7 @@ impl Program {
             array,
             array_holds: 1,
             graphs: Vec::new(),
+            trees: Vec::new(),
             ready: Vec::new(),
             in_graphs: Vec::new(),
             pools: Vec::new(),

@@ -234,7 +234,7 @@ entries! {
     };
     "ConstantViewMut::set_zero": |a, b| a.constant.view_mut().set_zero(&b.stream);
     "ConstantViewMut::fill": |a, b| a.constant.view_mut().fill(&b.stream, 1);
-    "TensorMap::with_memory": |a, b| a.tensor_map.with_memory(&a.context, &b.buffer);
+    "TensorMap::with_memory": |a, b| unsafe { a.tensor_map.with_memory(&a.context, &b.buffer) };
     "TiledMap::encode": |a, b| {
         TensorMap::tiled([N as u64], [32]).encode(&a.context, &b.buffer)
     };

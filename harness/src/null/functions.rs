@@ -98,9 +98,9 @@ fn count() -> CUresult {
 ///
 /// # Safety
 ///
-/// 1. `out` is the output pointer that the caller of a driver function has passed.
+/// 1. `out` is valid for writes: an output that the caller of a driver function has passed, as the head of this file says.
 unsafe fn give<T>(out: *mut T, value: T) -> CUresult {
-    // SAFETY: by the contract of the function, which its caller upholds, it is valid for writes of the type: duty 1.
+    // SAFETY: it is valid for writes of a `T`: duty 1.
     unsafe { out.write(value) };
     count()
 }
@@ -143,14 +143,14 @@ unsafe extern "C" fn version<const VERSION: c_int>(out: *mut c_int) -> CUresult 
 
 unsafe extern "C" fn device_get(out: *mut CUdevice, ordinal: c_int) -> CUresult {
     match ordinal {
-        // SAFETY: 1: it is this function's output.
+        // SAFETY: 1: `out` is an output of this function, valid for writes by its contract.
         0..2 => unsafe { give(out, ordinal) },
         _ => CUresult::CUDA_ERROR_INVALID_DEVICE,
     }
 }
 
 unsafe extern "C" fn device_count(out: *mut c_int) -> CUresult {
-    // SAFETY: 1: it is this function's output.
+    // SAFETY: 1: `out` is an output of this function, valid for writes by its contract.
     unsafe { give(out, 2) }
 }
 
@@ -171,13 +171,13 @@ unsafe extern "C" fn device_attribute(out: *mut c_int, which: CUdevice_attribute
         A::CU_DEVICE_ATTRIBUTE_WARP_SIZE => 32,
         _ => 1,
     };
-    // SAFETY: 1: it is this function's output.
+    // SAFETY: 1: `out` is an output of this function, valid for writes by its contract.
     unsafe { give(out, value) }
 }
 
 /// Device 0 has context 0x1000, device 1 has 0x2000.
 unsafe extern "C" fn retain(out: *mut CUcontext, device: CUdevice) -> CUresult {
-    // SAFETY: 1: it is this function's output.
+    // SAFETY: 1: `out` is an output of this function, valid for writes by its contract.
     unsafe { give(out, handle(0x1000 * (device as usize + 1))) }
 }
 
@@ -203,7 +203,7 @@ unsafe extern "C" fn ctx_synchronize() -> CUresult {
 
 unsafe extern "C" fn stream_create(out: *mut CUstream, _: c_uint) -> CUresult {
     let number = LOG.with(|log| log.streams.replace(log.streams.get() + 1));
-    // SAFETY: 1: it is this function's output.
+    // SAFETY: 1: `out` is an output of this function, valid for writes by its contract.
     unsafe { give(out, handle(0x5000 + number)) }
 }
 
@@ -261,7 +261,7 @@ unsafe extern "C" fn event_synchronize(_: CUevent) -> CUresult {
 }
 
 unsafe extern "C" fn event_create(out: *mut CUevent, _: c_uint) -> CUresult {
-    // SAFETY: 1: it is this function's output.
+    // SAFETY: 1: `out` is an output of this function, valid for writes by its contract.
     unsafe { give(out, handle(0x6000)) }
 }
 
@@ -280,12 +280,12 @@ fn fresh_address() -> CUdeviceptr {
 }
 
 unsafe extern "C" fn mem_alloc(out: *mut CUdeviceptr, _: usize) -> CUresult {
-    // SAFETY: 1: it is this function's output.
+    // SAFETY: 1: `out` is an output of this function, valid for writes by its contract.
     unsafe { give(out, fresh_address()) }
 }
 
 unsafe extern "C" fn mem_alloc_async(out: *mut CUdeviceptr, _: usize, _: CUstream) -> CUresult {
-    // SAFETY: 1: it is this function's output.
+    // SAFETY: 1: `out` is an output of this function, valid for writes by its contract.
     unsafe { give(out, fresh_address()) }
 }
 
@@ -298,7 +298,7 @@ unsafe extern "C" fn mem_free_async(_: CUdeviceptr, stream: CUstream) -> CUresul
 }
 
 unsafe extern "C" fn module_load(out: *mut CUmodule, _: *const c_void) -> CUresult {
-    // SAFETY: 1: it is this function's output.
+    // SAFETY: 1: `out` is an output of this function, valid for writes by its contract.
     unsafe { give(out, handle(0x7000)) }
 }
 
@@ -323,7 +323,7 @@ unsafe extern "C" fn get_function(out: *mut CUfunction, _: CUmodule, name: *cons
     if unsafe { CStr::from_ptr(name) } == c"missing" {
         return CUresult::CUDA_ERROR_NOT_FOUND;
     }
-    // SAFETY: 1: it is this function's output.
+    // SAFETY: 1: `out` is an output of this function, valid for writes by its contract.
     unsafe { give(out, handle(0x8000)) }
 }
 
@@ -335,7 +335,7 @@ unsafe extern "C" fn func_attribute(out: *mut c_int, which: CUfunction_attribute
         A::CU_FUNC_ATTRIBUTE_NUM_REGS => 32,
         _ => 0,
     };
-    // SAFETY: 1: it is this function's output.
+    // SAFETY: 1: `out` is an output of this function, valid for writes by its contract.
     unsafe { give(out, value) }
 }
 
@@ -351,7 +351,7 @@ unsafe extern "C" fn param_info(
 ) -> CUresult {
     let found = LOG.with(|log| log.sizes.borrow().get(index).copied());
     let Some(bytes) = found else { return CUresult::CUDA_ERROR_INVALID_VALUE };
-    // SAFETY: 1: the first is this function's output. The second may be null, by the function's contract, which is checked.
+    // SAFETY: 1: both are outputs of this function, valid for writes by its contract, but that `size` may be null, which is checked.
     unsafe {
         let _ = give(offset, 0);
         if size.is_null() { count() } else { give(size, bytes) }

@@ -236,6 +236,16 @@ fn is_comparison(op: &BinOp) -> bool {
     matches!(op, BinOp::Eq(_) | BinOp::Ne(_) | BinOp::Lt(_) | BinOp::Le(_) | BinOp::Gt(_) | BinOp::Ge(_))
 }
 
+/// What the caller of a kernel that is not `safe` owes: the duties of `cuda_launch!`, by their numbers.
+pub(super) const DUTIES: [&str; 6] = [
+    "1. Types: the image was compared as far as it tells them; what it does not tell is right.",
+    "2. Bounds: the kernel accesses only memory that it is passed, or that its module owns, and only inside it.",
+    "3. Lifetime: memory from elsewhere, such as behind an address, stays allocated until the kernel is done.",
+    "4. Aliasing: until then nothing else writes what it reads, or uses what it writes; buffers and views are ordered for you.",
+    "5. Validity: it writes only valid values of a buffer's element type.",
+    "6. Termination: it terminates, and its blocks do not wait for each other unless the launch is cooperative.",
+];
+
 /// The generated documentation.
 fn docs(kernel: &Kernel) -> Vec<String> {
     let own = kernel.attributes.iter().any(|a| a.path().is_ident("doc"));
@@ -249,11 +259,7 @@ fn docs(kernel: &Kernel) -> Vec<String> {
     if !kernel.safe {
         lines.push(String::new());
         lines.push(" # Safety".into());
-        lines.push(
-            " Duties 2 to 6 of `cuda_launch!` are the caller's: bounds, lifetime, aliasing, validity, termination. Duty 1, \
-             types, was checked as far as the image tells."
-                .into(),
-        );
+        lines.extend(DUTIES.iter().map(|line| format!(" {line}")));
     }
     lines
 }

@@ -7,6 +7,7 @@ use quote::quote;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::method::DUTIES;
 use super::{expand, image};
 
 /// The error messages in the macro's output for an `extern` block with this content.
@@ -445,4 +446,26 @@ fn sources_are_what_their_ending_says() {
     file("x.h", "");
     refused(&file("two.cu", "#include \"sub/y.h\"\n#include \"x.h\""), ANY, &["means two files"]);
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// A caller answers by number: those of `cuda_launch!`.
+#[test]
+fn an_unsafe_method_numbers_its_duties() {
+    let numbers = |duties: &[&str]| -> Vec<usize> {
+        duties.iter().map(|line| line.split_once(". ").unwrap().0.parse().unwrap()).collect()
+    };
+    let text = std::fs::read_to_string("../src/launch/macros.rs").unwrap();
+    let (above, _) = text.split_once("macro_rules! cuda_launch {").unwrap();
+    let (_, duties) = above.rsplit_once("# Safety").unwrap();
+    let named = |line: &str| line.strip_prefix("/// ")?.split_once(": ").map(|(name, _)| name.to_owned());
+    let of_macro: Vec<_> = duties.lines().filter_map(named).filter(|name| name.contains(". ")).collect();
+    assert_eq!(numbers(&DUTIES), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(DUTIES.map(|line| line.split_once(": ").unwrap().0.to_owned())[..], of_macro[..]);
+    let written = |block: &str| {
+        let block: proc_macro2::TokenStream = block.parse().unwrap();
+        expand(quote!(#SAXPY), quote!(mod kernels { unsafe extern "C" { #block } })).to_string()
+    };
+    let says = |block: &str| DUTIES.iter().filter(|duty| written(block).contains(**duty)).count();
+    assert_eq!(says("fn saxpy(n: u32, alpha: f32, x: *const f32, y: *mut f32);"), 6);
+    assert_eq!(says("safe fn saxpy(n: u32, alpha: f32, x: *const f32, y: *mut f32);"), 0);
 }

@@ -105,8 +105,12 @@ impl TensorMap {
     /// # Errors
     /// The address is not a multiple of 16, the memory belongs to another driver than the context, or any error
     /// returned by the driver.
+    ///
+    /// # Safety
+    /// 1. A driver has written this map: [`encode`](TiledMap::encode), this function, or `cuTensorMapEncode*` in other code. Other bytes
+    ///    can be a `TensorMap`, too, such as those of a buffer of zeros, and no documentation says what the driver does with them.
     #[doc(alias = "cuTensorMapReplaceAddress")]
-    pub fn with_memory<T: DeviceCopy>(
+    pub unsafe fn with_memory<T: DeviceCopy>(
         &self,
         context: &CudaContext,
         memory: &impl DeviceSlice<Element = T>,
@@ -117,8 +121,8 @@ impl TensorMap {
         context.call(
             "cuTensorMapReplaceAddress",
             || format!("{address:#x}"),
-            // SAFETY: `map` is 128 bytes at a multiple of 64, all written, and outlives the call; the driver checks what they say, and the
-            // address, which it does not follow.
+            // SAFETY: `map` is 128 bytes at a multiple of 64, which outlive the call and are what a driver wrote (duty 1); the address is
+            // a number in it, which the driver does not follow.
             |driver| unsafe { driver.cuTensorMapReplaceAddress(&mut map.0, pointer(address)) },
         )?;
         Ok(map)

@@ -27,6 +27,7 @@ mod indexed;
 mod invalid;
 mod kernels;
 mod load;
+mod loads_of_vectors;
 mod local_elements;
 mod matrix;
 mod memory;

@@ -12,6 +12,7 @@ pub(crate) mod indexed;
 pub(crate) mod lanes;
 pub(crate) mod load;
 pub(crate) mod load_again;
+mod load_vector;
 pub(crate) mod matrix;
 pub(crate) mod mbarrier;
 pub(crate) mod memory;

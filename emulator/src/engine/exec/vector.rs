@@ -4,9 +4,12 @@
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use std::arch::x86_64::*;
+use std::ops::{BitOr, BitXor};
 
 /// A register of addresses.
-pub(crate) trait Eight: Copy + Eq + Into<u64> {
+pub(crate) trait Eight:
+    Copy + Default + Eq + Into<u64> + BitXor<Output = Self> + BitOr<Output = Self>
+{
     /// Compares eight numbers with that of lane `first`: which are equal to it, and which differ from it by as many steps as
     /// their lanes do.
     ///

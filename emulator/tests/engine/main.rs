@@ -31,6 +31,7 @@ mod loads_of_vectors;
 mod local_elements;
 mod matrix;
 mod memory;
+mod pairs;
 mod partial;
 mod payloads;
 mod placement;

@@ -10,6 +10,7 @@
 use super::super::code::{Exec, ExecPair, Inst, Slot, Step};
 use super::lanes::{Lanes, bits};
 use super::operand::{Class, Dest, Source};
+use super::singles::Single;
 
 /// A lane-wise instruction: how to run it, and the classes of its operands.
 #[derive(Clone, Copy)]
@@ -20,6 +21,8 @@ pub(crate) struct Lane {
     pub(crate) dests: &'static [Class],
     /// Classes of the sources.
     pub(crate) sources: &'static [Class],
+    /// What it computes, if it can run together with another.
+    pub(crate) single: Option<Single>,
 }
 
 /// The only value of a function type.
@@ -74,6 +77,7 @@ macro_rules! arity {
                 exec: ExecPair { fast: $fast::<F, D, $($source),*>, plain: $plain::<F, D, $($source),*> },
                 dests: D::CLASSES,
                 sources: const { &[$($source::CLASS),*] },
+                single: None,
             }
         }
 
@@ -152,6 +156,7 @@ macro_rules! mask_arity {
                 exec: ExecPair { fast: $body::<F>, plain: $body::<F> },
                 dests: &[Class::Predicate],
                 sources: &[$(mask_arity!(@class $source)),*],
+                single: None,
             }
         }
 

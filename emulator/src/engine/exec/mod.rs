@@ -18,6 +18,7 @@ pub(crate) mod mbarrier;
 pub(crate) mod memory;
 pub(crate) mod operand;
 pub(crate) mod reduce;
+pub(crate) mod singles;
 pub(crate) mod special_function;
 pub(crate) mod store;
 pub(crate) mod surface;

@@ -21,8 +21,8 @@ pub(super) fn mark(drafts: &mut [Draft], blocks: &[Block]) {
 /// Whether the instruction there and the one after it are one.
 fn pair(drafts: &mut [Draft], at: usize) -> bool {
     let (Some(first), Some(second)) = (single(&drafts[at]), single(&drafts[at + 1])) else { return false };
-    let (link, operands) = linked(second, &drafts[at + 1].ops, drafts[at].ops[0]);
-    let Some(exec) = first.then(second, link) else { return false };
+    let (links, operands) = linked(second, &drafts[at + 1].ops, drafts[at].ops[0]);
+    let Some(exec) = first.then(second, links) else { return false };
     (drafts[at].exec, drafts[at].second) = (exec, Some(operands));
     drafts[at + 1].is_done = true;
     true
@@ -32,15 +32,12 @@ fn single(draft: &Draft) -> Option<Single> {
     draft.single.filter(|_| draft.guard.is_none())
 }
 
-/// Which source is the result of the instruction before, and the operands; 0 where none or several are.
-fn linked(single: Single, ops: &[Operand], result: Operand) -> (usize, [Operand; 4]) {
+/// Which sources are the result of the instruction before, a bit for each, and the operands.
+fn linked(single: Single, ops: &[Operand], result: Operand) -> (u32, [Operand; 4]) {
     let mut operands = [ops[0], ops[1], ops[2], ops[3]];
     if single.commutes() && operands[2] == result {
         operands.swap(1, 2);
     }
-    let mut links = (1..4).filter(|source| operands[*source] == result);
-    match (links.next(), links.next()) {
-        (Some(link), None) => (link, operands),
-        _ => (0, operands),
-    }
+    let links = (1..4).fold(0, |links, source| links | u32::from(operands[source] == result) << (source - 1));
+    (links, operands)
 }

@@ -48,21 +48,21 @@ impl Single {
         lane
     }
 
-    /// This instruction and then the other, of which that source, counted from 1, is the result of this one; 0 for none, or for several.
-    /// `None` where there is no such function: the factors of a product are exchanged so that the result is the first one.
+    /// This instruction and then the other, of which the sources in `links`, a bit for each, are the result of this one. `None` where there is no such
+    /// function: of two factors the first one is the result.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    pub(crate) fn then(self, other: Single, link: usize) -> Option<Exec> {
+    pub(crate) fn then(self, other: Single, links: u32) -> Option<Exec> {
         match self {
-            Single::Add => vector::then::<vector::Add>(other, link),
-            Single::Sub => vector::then::<vector::Sub>(other, link),
-            Single::Mul => vector::then::<vector::Mul>(other, link),
-            Single::Fma => vector::then::<vector::Fma>(other, link),
+            Single::Add => vector::then::<vector::Add>(other, links),
+            Single::Sub => vector::then::<vector::Sub>(other, links),
+            Single::Mul => vector::then::<vector::Mul>(other, links),
+            Single::Fma => vector::then::<vector::Fma>(other, links),
         }
     }
 
     /// There are vectors only on x86.
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    pub(crate) fn then(self, _other: Single, _link: usize) -> Option<Exec> {
+    pub(crate) fn then(self, _other: Single, _links: u32) -> Option<Exec> {
         None
     }
 

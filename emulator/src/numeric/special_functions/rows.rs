@@ -60,9 +60,9 @@ unsafe fn with_others<F: Special>(operands: *const Row, results: *mut Row, live:
     unsafe {
         let operands = *operands;
         F::most(&raw const operands, results);
-        for lane in 0..32 {
-            if live >> lane & 1 != 0 && F::is_other(operands[lane]) {
-                (*results)[lane] = F::one(operands[lane]);
+        for (lane, operand) in operands.into_iter().enumerate() {
+            if live >> lane & 1 != 0 && F::is_other(operand) {
+                (*results)[lane] = F::one(operand);
             }
         }
     }

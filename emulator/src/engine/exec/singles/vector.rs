@@ -12,18 +12,20 @@ use crate::numeric::fp32;
 use crate::numeric::rounding::Nearest;
 
 /// See [`Single::then`].
-pub(super) fn then<F: Arithmetic>(other: Single, link: usize) -> Option<Exec> {
-    let exec: Exec = match (other, link) {
-        (Single::Add, 0) => both::<F, Add, 0>,
-        (Single::Add, 1) => both::<F, Add, 1>,
-        (Single::Sub, 0) => both::<F, Sub, 0>,
-        (Single::Sub, 1) => both::<F, Sub, 1>,
-        (Single::Sub, 2) => both::<F, Sub, 2>,
-        (Single::Mul, 0) => both::<F, Mul, 0>,
-        (Single::Mul, 1) => both::<F, Mul, 1>,
-        (Single::Fma, 0) => both::<F, Fma, 0>,
-        (Single::Fma, 1) => both::<F, Fma, 1>,
-        (Single::Fma, 3) => both::<F, Fma, 3>,
+pub(super) fn then<F: Arithmetic>(other: Single, links: u32) -> Option<Exec> {
+    let exec: Exec = match (other, links) {
+        (Single::Add, 0b00) => both::<F, Add, 0b00>,
+        (Single::Add, 0b01) => both::<F, Add, 0b01>,
+        (Single::Sub, 0b00) => both::<F, Sub, 0b00>,
+        (Single::Sub, 0b01) => both::<F, Sub, 0b01>,
+        (Single::Sub, 0b10) => both::<F, Sub, 0b10>,
+        (Single::Mul, 0b00) => both::<F, Mul, 0b00>,
+        (Single::Mul, 0b01) => both::<F, Mul, 0b01>,
+        (Single::Mul, 0b11) => both::<F, Mul, 0b11>,
+        (Single::Fma, 0b000) => both::<F, Fma, 0b000>,
+        (Single::Fma, 0b001) => both::<F, Fma, 0b001>,
+        (Single::Fma, 0b011) => both::<F, Fma, 0b011>,
+        (Single::Fma, 0b100) => both::<F, Fma, 0b100>,
         _ => return None,
     };
     Some(exec)
@@ -114,24 +116,19 @@ unsafe fn alone_of_some<F: Arithmetic>(lanes: &mut Lanes<'_>, inst: &Inst) -> St
     Step::Next
 }
 
-/// An instruction, and the one after it, of which source `LINK`, counted from 1, is the result of the first one; 0 for any.
+/// An instruction, and the one after it, of which the sources in `LINKS`, a bit for each, are the result of the first one.
 ///
 /// # Safety
 /// 1. The duties of [`Exec`].
 #[target_feature(enable = "avx2,fma")]
-unsafe fn both<F: Arithmetic, G: Arithmetic, const LINK: usize>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+unsafe fn both<F: Arithmetic, G: Arithmetic, const LINKS: u32>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     // SAFETY: 1: the duties of `Exec`, or the operands of both instructions (duty 2 of `Exec`); 2: duty 1 of `Exec`.
     unsafe {
         if lanes.mask() != !0 {
             return both_of_some::<F, G>(lanes, inst);
         }
-        if LINK == 0 {
-            run::<F>(lanes, first(inst));
-            run::<G>(lanes, second(inst));
-            return Step::Next;
-        }
         let mut result = compute::<F, 0>(lanes, first(inst), &[_mm256_setzero_ps(); 4]);
-        let mut last = compute::<G, LINK>(lanes, second(inst), &result);
+        let mut last = compute::<G, LINKS>(lanes, second(inst), &result);
         if _mm256_movemask_ps(_mm256_or_ps(nans(&result), nans(&last))) != 0 {
             (result, last) = (canonical(&result), canonical(&last));
         }
@@ -195,14 +192,14 @@ unsafe fn run_some<F: Arithmetic>(lanes: &Lanes<'_>, operands: Operands) {
 /// All lanes.
 type Eights = [__m256; 4];
 
-/// The results, except for the bits of a NaN. Source `LINK`, counted from 1, is this one.
+/// The results, except for the bits of a NaN. The sources in `LINKS`, a bit for each, are this one.
 ///
 /// # Safety
 /// 1. `operands` are those of such an instruction of the entered code.
 /// 2. The CPU has AVX2 and FMA.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-unsafe fn compute<F: Arithmetic, const LINK: usize>(
+unsafe fn compute<F: Arithmetic, const LINKS: u32>(
     lanes: &Lanes<'_>,
     operands: Operands,
     linked: &Eights,
@@ -210,7 +207,7 @@ unsafe fn compute<F: Arithmetic, const LINK: usize>(
     let mut results = *linked;
     for eight in 0..4 {
         let source = |number: usize| {
-            if number == LINK || number > F::SOURCES {
+            if LINKS << 1 >> number & 1 != 0 || number > F::SOURCES {
                 return linked[eight];
             }
             // SAFETY: the operand is a row of the frame or pool (duty 1), four times eight numbers, aligned as such, which nobody writes meanwhile.

@@ -1,5 +1,6 @@
 //! The vector code: AVX2, eight lanes at once, four where numbers have 64 bits.
 #![allow(unsafe_code)]
+#![allow(clippy::needless_range_loop)] // Iterators do not have these features, so that the compiler may call them.
 // Relies on callers for the CPU to have AVX2 and FMA: a function with target features is only safe to call from another.
 
 use std::arch::x86_64::*;

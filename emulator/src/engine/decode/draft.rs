@@ -1,10 +1,10 @@
 //! Instructions between decoding and slot allocation: operands are still virtual registers.
 
 use super::super::code::{Control, Exec, INLINE_OPERANDS, Matrix, Origin};
+use super::super::exec::alu::Single;
 use super::super::exec::indexed::Indexed;
 use super::super::exec::load_again::Again;
 use super::super::exec::operand::Class;
-use super::super::exec::singles::Single;
 use super::super::watch::{Event, Note};
 use super::meaning::Meaning;
 

@@ -1,6 +1,6 @@
 //! Finds arithmetic that runs two instructions at a time.
 
-use super::super::exec::singles::Single;
+use super::super::exec::alu::Single;
 use super::super::flow::blocks::Block;
 use super::draft::{Draft, Operand};
 use crate::vectors;

@@ -10,7 +10,6 @@
 use super::super::code::{Exec, ExecPair, Inst, Slot, Step};
 use super::lanes::{Lanes, bits};
 use super::operand::{Class, Dest, Source};
-use super::singles::Single;
 
 /// A lane-wise instruction: how to run it, and the classes of its operands.
 #[derive(Clone, Copy)]
@@ -23,6 +22,19 @@ pub(crate) struct Lane {
     pub(crate) sources: &'static [Class],
     /// What it computes, if it can run together with another.
     pub(crate) single: Option<Single>,
+}
+
+/// `.f32` arithmetic rounded to nearest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Single {
+    /// `add.f32`
+    Add,
+    /// `sub.f32`
+    Sub,
+    /// `mul.f32`
+    Mul,
+    /// `fma.rn.f32`
+    Fma,
 }
 
 /// The only value of a function type.

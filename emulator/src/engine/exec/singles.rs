@@ -4,7 +4,7 @@
 use super::super::code::Exec;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use super::super::code::ExecPair;
-use super::alu::{Lane, lane2, lane3};
+use super::alu::{Lane, Single, lane2, lane3};
 use crate::numeric::fp32;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::numeric::rounding::Mode;
@@ -12,19 +12,6 @@ use crate::numeric::rounding::Rounding;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod vector;
-
-/// The instructions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Single {
-    /// `add.f32`
-    Add,
-    /// `sub.f32`
-    Sub,
-    /// `mul.f32`
-    Mul,
-    /// `fma.rn.f32`
-    Fma,
-}
 
 impl Single {
     /// The instruction with that rounding, with `.ftz` or without.

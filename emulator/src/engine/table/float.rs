@@ -2,9 +2,8 @@
 
 use super::super::decode::builder::Builder;
 use super::super::decode::draft::Refusal;
-use super::super::exec::alu::{Lane, lane1, lane2, lane3};
+use super::super::exec::alu::{Lane, Single, lane1, lane2, lane3};
 use super::super::exec::doubles::{Add, Fma, Mul, Sub, SubReversed};
-use super::super::exec::singles::Single;
 use super::super::exec::special_function::special1;
 use super::super::exec::wide::{wide2, wide3};
 use super::{Form, Row, build, flag, lane, pick, rounding};

@@ -5,9 +5,9 @@
 use std::arch::x86_64::*;
 
 use super::super::super::code::{Exec, Inst, Slot, Step};
+use super::super::alu::Single;
 use super::super::lanes::{Lanes, bits};
 use super::super::operand::{Dest, Source};
-use super::Single;
 use crate::numeric::fp32;
 use crate::numeric::rounding::Nearest;
 

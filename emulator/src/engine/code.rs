@@ -80,7 +80,7 @@ pub(crate) struct Inst {
     pub(crate) inner: Exec,
     /// Destinations, then sources.
     pub(crate) ops: [Slot; INLINE_OPERANDS],
-    /// Immediate: an offset, a target or an index, depending on the instruction.
+    /// Immediate: an offset, a target or an index, depending on the instruction, or two more operands.
     pub(crate) imm: u64,
     /// Predicate index of the guard, its top bit set for `@!p`.
     pub(crate) guard: u32,
@@ -143,6 +143,15 @@ pub(crate) struct ParamRows {
     pub(crate) rows: u32,
 }
 
+/// The instructions that run from one of them on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Run {
+    /// The first, which may be a later one: others do the work of those between.
+    pub(crate) first: u32,
+    /// One past the last of the basic block.
+    pub(crate) end: u32,
+}
+
 /// A decoded function.
 pub(crate) struct Code {
     /// Whether the last parameter accepts an argument of fewer rows, or none.
@@ -151,8 +160,8 @@ pub(crate) struct Code {
     pub(crate) name: String,
     /// Instructions; branch targets are indices.
     pub(crate) insts: Box<[Inst]>,
-    /// Per instruction: one past the last instruction of its basic block.
-    pub(crate) block_end: Box<[u32]>,
+    /// Per instruction: what runs from there on.
+    pub(crate) runs: Box<[Run]>,
     /// Per instruction: where it comes from.
     pub(crate) origins: Box<[Origin]>,
     /// The actions of the scheduler for the instructions that return [`Step::Control`].

@@ -51,13 +51,15 @@ fn number<const FTZ: bool>(exponent: i32, fraction: u32) -> u32 {
 /// `ex2.approx{.ftz}.f32`
 #[inline(always)]
 pub(super) fn ex2<const FTZ: bool>(a: u32) -> u32 {
-    if a & !SIGN >= 126f32.to_bits() {
-        return ex2_of_large::<FTZ>(a);
-    }
-    power(a)
+    if is_large(a) { ex2_of_large::<FTZ>(a) } else { power(a) }
 }
 
-/// Of -126 and less, 126 and more, and NaN.
+/// Whether it is -126 or less, 126 or more, or NaN.
+#[inline(always)]
+fn is_large(a: u32) -> bool {
+    a & !SIGN >= 126f32.to_bits()
+}
+
 #[cold]
 fn ex2_of_large<const FTZ: bool>(a: u32) -> u32 {
     let magnitude = a & !SIGN;
@@ -109,15 +111,18 @@ fn is_zero<const FTZ: bool>(magnitude: u32) -> bool {
 /// `rcp.approx{.ftz}.f32`
 #[inline(always)]
 pub(super) fn rcp<const FTZ: bool>(a: u32) -> u32 {
-    // Below 2^126: it is normal, and so is the result.
-    let exponent = a >> FRACTION & 0xff;
-    if exponent.wrapping_sub(1) >= 252 {
+    if is_at_the_ends(a) {
         return rcp_at_the_ends::<FTZ>(a);
     }
-    (a & SIGN) + ((253 - exponent) << FRACTION) + RCP.fraction_at(a)
+    (a & SIGN) + ((253 - (a >> FRACTION & 0xff)) << FRACTION) + RCP.fraction_at(a)
 }
 
-/// Of numbers that are not normal, or whose reciprocals may not be.
+/// Whether it is not normal, or its reciprocal may not be: all but normal numbers below 2^126.
+#[inline(always)]
+fn is_at_the_ends(a: u32) -> bool {
+    (a >> FRACTION & 0xff).wrapping_sub(1) >= 252
+}
+
 #[cold]
 fn rcp_at_the_ends<const FTZ: bool>(a: u32) -> u32 {
     let (sign, magnitude) = (a & SIGN, a & !SIGN);
@@ -134,11 +139,11 @@ fn rcp_at_the_ends<const FTZ: bool>(a: u32) -> u32 {
     sign | number::<FTZ>(-exponent - 1, RCP.fraction_at(fraction))
 }
 
-/// The result's fraction, of an exponent and a fraction. Of a power of 4 it is exact.
+/// The result's fraction, of a biased exponent and a fraction. Of a power of 4 it is exact.
 #[inline(always)]
 fn rsqrt_fraction(exponent: u32, fraction: u32) -> u32 {
     let number = RSQRT[(exponent & 1) as usize].fraction_at(fraction);
-    if exponent & 1 == 0 && fraction.is_multiple_of(FRACTIONS) { FRACTIONS } else { number }
+    if exponent & 1 == 1 && fraction.is_multiple_of(FRACTIONS) { FRACTIONS } else { number }
 }
 
 /// `rsqrt.approx{.ftz}.f32`
@@ -148,8 +153,7 @@ pub(super) fn rsqrt<const FTZ: bool>(a: u32) -> u32 {
         return rsqrt_of_others::<FTZ>(a);
     }
     let exponent = a >> FRACTION;
-    // The bias is odd.
-    (((380 - exponent) / 2) << FRACTION) + rsqrt_fraction(!exponent, a)
+    (((380 - exponent) / 2) << FRACTION) + rsqrt_fraction(exponent, a)
 }
 
 #[cold]
@@ -162,7 +166,7 @@ fn rsqrt_of_others<const FTZ: bool>(a: u32) -> u32 {
         return if a == INFINITY { 0 } else { NAN };
     }
     let (exponent, fraction) = parts(magnitude);
-    number::<FTZ>(-(exponent >> 1) - 1, rsqrt_fraction(exponent as u32, fraction))
+    number::<FTZ>(-(exponent >> 1) - 1, rsqrt_fraction((exponent + BIAS) as u32, fraction))
 }
 
 /// `sqrt.approx{.ftz}.f32`
@@ -172,7 +176,7 @@ pub(super) fn sqrt<const FTZ: bool>(a: u32) -> u32 {
         return sqrt_of_others::<FTZ>(a);
     }
     let exponent = a >> FRACTION;
-    (((exponent + 127) / 2) << FRACTION) + SQRT[(!exponent & 1) as usize].fraction_at(a)
+    (((exponent + 127) / 2) << FRACTION) + SQRT[(exponent & 1) as usize].fraction_at(a)
 }
 
 #[cold]
@@ -185,7 +189,7 @@ fn sqrt_of_others<const FTZ: bool>(a: u32) -> u32 {
         return if a == INFINITY { INFINITY } else { NAN };
     }
     let (exponent, fraction) = parts(magnitude);
-    number::<FTZ>(exponent >> 1, SQRT[(exponent & 1) as usize].fraction_at(fraction))
+    number::<FTZ>(exponent >> 1, SQRT[((exponent + BIAS) & 1) as usize].fraction_at(fraction))
 }
 
 /// Bits of the fraction in the upper word of an `f64`; the lower ones of the unit's fraction are zero then, and left out of its result.
@@ -205,6 +209,6 @@ pub(super) fn rcp_of_upper_word(a: u32) -> u32 {
 #[inline(always)]
 pub(super) fn rsqrt_of_upper_word(a: u32) -> u32 {
     let exponent = a >> UPPER_FRACTION;
-    let fraction = rsqrt_fraction(!exponent, a << (FRACTION - UPPER_FRACTION));
+    let fraction = rsqrt_fraction(exponent, a << (FRACTION - UPPER_FRACTION));
     (((3068 - exponent) / 2) << UPPER_FRACTION) + (fraction >> (FRACTION - UPPER_FRACTION))
 }

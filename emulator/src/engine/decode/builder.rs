@@ -102,7 +102,9 @@ impl<'b, 'a> Builder<'b, 'a> {
 
     /// Appends a lane-wise instruction with these operands.
     pub(crate) fn lane(&mut self, lane: Lane, dests: &[Operand], sources: &[Operand]) {
-        self.push(Draft::new(lane.exec.pick(), dests, sources));
+        let mut draft = Draft::new(lane.exec.pick(), dests, sources);
+        draft.single = lane.single;
+        self.push(draft);
     }
 
     /// Appends a lane-wise instruction that takes the operands of the text in order.

@@ -1,6 +1,7 @@
 //! Instructions between decoding and slot allocation: operands are still virtual registers.
 
 use super::super::code::{Control, Exec, INLINE_OPERANDS, Matrix, Origin};
+use super::super::exec::alu::Single;
 use super::super::exec::indexed::Indexed;
 use super::super::exec::load_again::Again;
 use super::super::exec::operand::Class;
@@ -96,6 +97,12 @@ pub(crate) struct Draft {
     pub(crate) indexed: Option<Indexed>,
     /// The part of an address that it computes, if any.
     pub(crate) part: Option<Part>,
+    /// Whether another instruction does its work, so that it is only counted.
+    pub(crate) is_done: bool,
+    /// What it computes, if it can run together with another.
+    pub(crate) single: Option<Single>,
+    /// The operands of the instruction after it, if it runs that one, too.
+    pub(crate) second: Option<[Operand; 4]>,
     /// See [`Inst::shape`](super::super::code::Inst::shape).
     pub(crate) shape: u32,
     /// Its effect on memory or on the order of accesses, for watched kernels.
@@ -137,6 +144,9 @@ impl Draft {
             again: None,
             indexed: None,
             part: None,
+            is_done: false,
+            single: None,
+            second: None,
             shape: u32::MAX,
             note: None,
             element: None,

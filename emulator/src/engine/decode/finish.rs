@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use cuda_ptx::Function;
 
-use super::super::code::{BarrierAction, Code, Control, Inst, Matrix, Row, Slot};
+use super::super::code::{BarrierAction, Code, Control, Inst, Matrix, Row, Run, Slot};
 use super::super::exec::alu::GUARDED;
 use super::super::exec::matrix::group::BOTH;
 use super::super::flow;
+use super::super::flow::blocks::Block;
 use super::super::flow::slots::Frame;
 use super::super::profile::{PROFILE, Profiled, local_bytes};
 use super::super::schedule::{ORDER, Role, Scheduled};
@@ -18,6 +19,7 @@ use super::body::Body;
 use super::draft::{Draft, Flow, Label, Operand, Register};
 use super::increments;
 use super::indexed;
+use super::pairs;
 use super::registers::guard_bits;
 use super::shapes;
 use super::sites::{Known, Sites};
@@ -34,6 +36,10 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
     }
     let frame = flow::slots::allocate(&body.drafts, &blocks, &body.classes, body.fixed_rows);
     shapes::mark(&mut body.drafts, &blocks, &mut sites.shapes);
+    if !sites.looks() {
+        pairs::mark(&mut body.drafts, &blocks);
+    }
+    let runs = runs(&mut body.drafts, &blocks);
     let looked = sites.watches().then(|| Looked::at(&body, &frame, sites));
     let constants = body.pool.finish();
     let places = Places { frame: &frame, constants: constants.len() as u32 };
@@ -90,15 +96,11 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
     if let Some(all) = &mut sites.scheduled {
         all.push(scheduled);
     }
-    let mut block_end = vec![0; insts.len()];
-    for block in &blocks {
-        block_end[block.range.start as usize..block.range.end as usize].fill(block.range.end);
-    }
     Code {
         open: body.open,
         name: function.name.to_owned(),
         insts: insts.into(),
-        block_end: block_end.into(),
+        runs: runs.into(),
         origins: body.drafts.iter().map(|draft| draft.origin).collect(),
         controls: lists.controls.into(),
         matrices: lists.matrices.into(),
@@ -114,6 +116,20 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
         local_bytes: body.local_bytes.next_multiple_of(16),
         reserved: body.reserved,
     }
+}
+
+/// What runs from each instruction on. Those that are done by others come first in their block, where they are only counted.
+fn runs(drafts: &mut [Draft], blocks: &[Block]) -> Vec<Run> {
+    let mut runs = vec![Run::default(); drafts.len()];
+    for Block { range, .. } in blocks {
+        let block = &mut drafts[range.start as usize..range.end as usize];
+        block.sort_by_key(|draft| !draft.is_done);
+        let first = range.start + block.partition_point(|draft| draft.is_done) as u32;
+        for at in range.clone() {
+            runs[at as usize] = Run { first: at.max(first), end: range.end };
+        }
+    }
+    runs
 }
 
 /// The information about a function's registers that the watch needs.
@@ -281,10 +297,16 @@ fn inst(
     let wrapper = if guarded { GUARD } else { GUARDED };
     let wrapped = guard.is_some() && !draft.reads_guard;
     let (site, exec) = sites.take(draft, known);
+    let mut ops = draft.ops.map(|operand| places.slot(operand));
+    if let Some(second) = draft.second {
+        let [third, fourth, last @ ..] = second.map(|operand| places.slot(operand));
+        (ops[4], ops[5]) = (third, fourth);
+        imm = u64::from(last[0].0) | u64::from(last[1].0) << 32;
+    }
     Inst {
         exec: if wrapped { wrapper } else { exec },
         inner: exec,
-        ops: draft.ops.map(|operand| places.slot(operand)),
+        ops,
         imm,
         // Predicate 1 is always true.
         guard: guard.unwrap_or(1),

@@ -1,6 +1,5 @@
 //! Finds the memory accesses that compute their address themselves: those to elements of arrays.
 
-use super::super::code::NOTHING;
 use super::super::flow::blocks::Block;
 use super::draft::{Draft, Operand, Part, Register};
 use super::pool::Pool;
@@ -23,7 +22,7 @@ struct Known {
     written: Option<usize>,
 }
 
-/// Makes such accesses compute their addresses, and turns the instructions that did so before into no-ops, which are kept so that they
+/// Makes such accesses compute their addresses, and records that the work of those before is done, which are kept so that they
 /// are counted.
 pub(super) fn mark(drafts: &mut [Draft], blocks: &[Block], pool: &Pool, registers: usize) {
     if !drafts.iter().any(|draft| draft.part == Some(Part::Sum)) {
@@ -38,8 +37,7 @@ pub(super) fn mark(drafts: &mut [Draft], blocks: &[Block], pool: &Pool, register
             if let Some(found) = find(drafts, (at, block.range.start as usize), &registers, pool)
                 && let Some(indexed) = drafts[at].indexed
             {
-                drafts[found.product].exec = NOTHING;
-                drafts[found.sum].exec = NOTHING;
+                (drafts[found.product].is_done, drafts[found.sum].is_done) = (true, true);
                 let access = &mut drafts[at];
                 access.exec = if found.signed { indexed.signed } else { indexed.unsigned };
                 (access.ops[2], access.ops[3], access.again) = (found.array, found.index, None);

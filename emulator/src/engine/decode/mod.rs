@@ -12,6 +12,7 @@ mod link;
 pub(super) mod meaning;
 mod meanings;
 pub(super) mod operands;
+mod pairs;
 mod pool;
 mod registers;
 pub(super) mod rows;

@@ -20,6 +20,21 @@ pub(crate) struct Lane {
     pub(crate) dests: &'static [Class],
     /// Classes of the sources.
     pub(crate) sources: &'static [Class],
+    /// What it computes, if it can run together with another.
+    pub(crate) single: Option<Single>,
+}
+
+/// `.f32` arithmetic rounded to nearest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Single {
+    /// `add.f32`
+    Add,
+    /// `sub.f32`
+    Sub,
+    /// `mul.f32`
+    Mul,
+    /// `fma.rn.f32`
+    Fma,
 }
 
 /// The only value of a function type.
@@ -74,6 +89,7 @@ macro_rules! arity {
                 exec: ExecPair { fast: $fast::<F, D, $($source),*>, plain: $plain::<F, D, $($source),*> },
                 dests: D::CLASSES,
                 sources: const { &[$($source::CLASS),*] },
+                single: None,
             }
         }
 
@@ -152,6 +168,7 @@ macro_rules! mask_arity {
                 exec: ExecPair { fast: $body::<F>, plain: $body::<F> },
                 dests: &[Class::Predicate],
                 sources: &[$(mask_arity!(@class $source)),*],
+                single: None,
             }
         }
 

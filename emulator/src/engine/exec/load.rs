@@ -11,6 +11,7 @@ use std::sync::atomic::{Ordering::SeqCst, fence};
 
 use super::super::code::{Exec, ExecPair, Inst, Slot, Step};
 use super::lanes::{Lanes, bits};
+use super::load_vector;
 use super::memory::{
     Access, EffectiveAddress, HALF, RUN, Run, address, effective_address, halves, halves_again, is_local,
     live, local_index, local_offset, local_read, present, runs, scattered_local, together, uniform_local,
@@ -51,7 +52,7 @@ pub(crate) fn load(bytes: usize, signed: bool, class: Class, access: Access) -> 
             let fast: Exec = match (access.is_simple(), access.narrow()) {
                 (true, true) => quick_load::<$name, u32>,
                 (true, false) => quick_load::<$name, u64>,
-                (false, _) => fast_load::<$name>,
+                (false, _) => load_vector::quick(bytes, class, access).unwrap_or(fast_load::<$name>),
             };
             ExecPair { fast, plain: plain_load::<$name> }
         }};

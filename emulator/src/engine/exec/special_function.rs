@@ -20,13 +20,28 @@ unsafe fn fast<F: Special>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
     // the reference into it is not used when the result is written; the CPU has these features (duty 1 of `Exec`).
     unsafe {
         if lanes.few() {
-            let source = <u32 as Source>::place(lanes, inst.ops[1]);
-            for lane in bits(lanes.mask()) {
-                <u32 as Dest>::set(lanes, &inst.ops, lane, F::one(<u32 as Source>::get(source, lane)));
-            }
+            return each::<F>(lanes, inst);
+        }
+        let operands = lanes.row(inst.ops[1]).cast();
+        if lanes.mask() == !0 {
+            special::<F>(operands, lanes.row(inst.ops[0]).cast(), !0);
         } else {
-            let results = special::<F>(&*lanes.row(inst.ops[1]).cast(), lanes.mask());
+            let mut results = [0; 32];
+            special::<F>(operands, &raw mut results, lanes.mask());
             <u32 as Dest>::commit_vector(lanes, &inst.ops, &results);
+        }
+    }
+    Step::Next
+}
+
+/// Lane by lane.
+#[inline(never)]
+unsafe fn each<F: Special>(lanes: &mut Lanes<'_>, inst: &Inst) -> Step {
+    // SAFETY: as above.
+    unsafe {
+        let source = <u32 as Source>::place(lanes, inst.ops[1]);
+        for lane in bits(lanes.mask()) {
+            <u32 as Dest>::set(lanes, &inst.ops, lane, F::one(<u32 as Source>::get(source, lane)));
         }
     }
     Step::Next

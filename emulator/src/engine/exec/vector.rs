@@ -4,9 +4,12 @@
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use std::arch::x86_64::*;
+use std::ops::{BitOr, BitXor};
 
 /// A register of addresses.
-pub(crate) trait Eight: Copy + Eq + Into<u64> {
+pub(crate) trait Eight:
+    Copy + Default + Eq + Into<u64> + BitXor<Output = Self> + BitOr<Output = Self>
+{
     /// Compares eight numbers with that of lane `first`: which are equal to it, and which differ from it by as many steps as
     /// their lanes do.
     ///
@@ -332,13 +335,12 @@ pub(crate) unsafe fn permute(values: &[u32; 32], indices: &[u32; 32]) -> [u32; 3
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(crate) unsafe fn signs(numbers: &[u32; 32]) -> u32 {
-    let mut signs = 0;
-    for group in 0..4 {
-        // SAFETY: `numbers` has 32 numbers, and `group` is below 4; this load needs no alignment.
-        let eight = unsafe { _mm256_loadu_ps(numbers.as_ptr().cast::<f32>().add(group * 8)) };
-        signs |= (_mm256_movemask_ps(eight) as u32) << (group * 8);
-    }
-    signs
+    // SAFETY: `numbers` has 32 numbers, and a group is below 4; this load needs no alignment.
+    let eight = |group: usize| unsafe { _mm256_loadu_si256(numbers.as_ptr().cast::<__m256i>().add(group)) };
+    // Packing keeps signs, and takes from each half of a register in turn.
+    let (low, high) = (_mm256_packs_epi32(eight(0), eight(1)), _mm256_packs_epi32(eight(2), eight(3)));
+    let order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    _mm256_movemask_epi8(_mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), order)) as u32
 }
 
 /// The sign bits of 32 numbers.

@@ -2,7 +2,7 @@
 
 use super::super::decode::builder::Builder;
 use super::super::decode::draft::Refusal;
-use super::super::exec::alu::{Lane, lane1, lane2, lane3};
+use super::super::exec::alu::{Lane, Single, lane1, lane2, lane3};
 use super::super::exec::doubles::{Add, Fma, Mul, Sub, SubReversed};
 use super::super::exec::special_function::special1;
 use super::super::exec::wide::{wide2, wide3};
@@ -14,21 +14,21 @@ pub(super) const ROWS: &[Row] = &[
         saturated(
             builder,
             form,
-            rounding!(form, R => flag!(form, "ftz", FTZ => lane2(fp32::add::<R, FTZ, false>))),
+            rounding!(form, R => flag!(form, "ftz", FTZ => Single::Add.lane::<R, FTZ>())),
         )
     }),
     build("sub[.{rn|rz|rm|rp}][.ftz][.sat].f32", |builder, form| {
         saturated(
             builder,
             form,
-            rounding!(form, R => flag!(form, "ftz", FTZ => lane2(fp32::sub::<R, FTZ, false>))),
+            rounding!(form, R => flag!(form, "ftz", FTZ => Single::Sub.lane::<R, FTZ>())),
         )
     }),
     build("mul[.{rn|rz|rm|rp}][.ftz][.sat].f32", |builder, form| {
         saturated(
             builder,
             form,
-            rounding!(form, R => flag!(form, "ftz", FTZ => lane2(fp32::mul::<R, FTZ, false>))),
+            rounding!(form, R => flag!(form, "ftz", FTZ => Single::Mul.lane::<R, FTZ>())),
         )
     }),
     build("fma.{rn|rz|rm|rp}[.ftz][.sat].f32", fma),
@@ -137,11 +137,7 @@ pub(super) const ROWS: &[Row] = &[
 
 /// A fused multiply-add: the products of its modifiers.
 fn fma(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
-    saturated(
-        builder,
-        form,
-        rounding!(form, R => flag!(form, "ftz", FTZ => lane3(fp32::fma::<R, FTZ, false>))),
-    )
+    saturated(builder, form, rounding!(form, R => flag!(form, "ftz", FTZ => Single::Fma.lane::<R, FTZ>())))
 }
 
 /// An instruction whose first two operands are put into the order that ptxas gives them: of two NaN the second one's payload is kept.

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 // Relies on: instructions run only on the frame of their own code, which `enter` points the lanes at.
 
-use super::super::code::{Code, Control, Step};
+use super::super::code::{Code, Control, Run, Step};
 use super::super::exec::lanes::Lanes;
 use super::aside::Aside;
 use super::{BlockState, Event, Split, State, Warp};
@@ -147,9 +147,9 @@ impl Warp {
             if pc >= limit && (pc != start || limit == 0) && self.pass(index, pc, start) {
                 break Stop::Event(Event::Switch);
             }
-            let end = code.block_end[pc as usize];
+            let Run { first, end } = code.runs[pc as usize];
             lanes.instructions += u64::from(end - pc) * live;
-            let mut rest = code.insts[pc as usize..end as usize].iter();
+            let mut rest = code.insts[first as usize..end as usize].iter();
             let mut step = Step::Next;
             for inst in rest.by_ref() {
                 // SAFETY: 1: the decoder used the result of `ExecPair::pick` for this CPU; 2: `enter` pointed the lanes at a frame of this

@@ -116,10 +116,10 @@ const fn word(file: &[u8], at: usize) -> i32 {
 pub(super) static EX2: Table<64> = Table::read(0);
 /// 1/x for x in [1, 2), less 1/2, twice.
 pub(super) static RCP: Table<128> = Table::read(64);
-/// The same of 1/sqrt(x), for x in [1, 2) and in [2, 4).
-pub(super) static RSQRT: [Table<64>; 2] = [Table::read(192), Table::read(256)];
-/// sqrt(x) for x in [1, 2) and in [2, 4), less 1.
-pub(super) static SQRT: [Table<64>; 2] = [Table::read(320), Table::read(384)];
+/// The same of 1/sqrt(x), for x in [2, 4) and in [1, 2): by the lowest bit of a biased exponent.
+pub(super) static RSQRT: [Table<64>; 2] = [Table::read(256), Table::read(192)];
+/// sqrt(x), less 1, for the same.
+pub(super) static SQRT: [Table<64>; 2] = [Table::read(384), Table::read(320)];
 /// The logarithm to the base of 2 of x in [1, 2).
 pub(super) static LG2: Table<64> = Table::read(448);
 /// The sine of the first quarter of a turn.

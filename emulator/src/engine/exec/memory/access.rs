@@ -90,9 +90,14 @@ impl Access {
         self.has(Access::WRITE)
     }
 
-    /// Whether it accesses one number, is not ordered, does not poll, and is not in the local space.
+    /// Whether it is not ordered, does not poll, and is not in the local space.
+    pub(crate) fn is_plain(self) -> bool {
+        !self.polls() && !self.ordered() && self.space() != LOCAL
+    }
+
+    /// Whether it is plain and accesses one number.
     pub(crate) fn is_simple(self) -> bool {
-        self.elements() == 1 && !self.polls() && !self.ordered() && self.space() != LOCAL
+        self.elements() == 1 && self.is_plain()
     }
 
     /// Whether the space can be local.

@@ -20,7 +20,7 @@ pub(crate) use local::{
     agree, is_local, local_index, local_offset, local_read, local_write, scattered_local, uniform_local,
 };
 pub(crate) use region::Region;
-pub(crate) use runs::{HALF, RUN, Run, halves, halves_again, indexed_again, runs};
+pub(crate) use runs::{HALF, RUN, Run, halves, halves_again, indexed_again, one_again, runs};
 pub(crate) use single::{EffectiveAddress, effective_address, effective_address_of, fetch, present};
 pub(crate) use whole::{together, together_apart};
 

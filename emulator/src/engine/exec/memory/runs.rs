@@ -82,6 +82,31 @@ pub(crate) unsafe fn halves_again<A: Eight>(
     }
 }
 
+/// The access of all lanes of a full warp, if they have one address, in the region of the instruction's last access.
+///
+/// # Safety
+/// 1. `slot` is the address operand of `inst`, an instruction of the entered code, and as wide as `A`.
+#[inline(always)]
+pub(crate) unsafe fn one_again<A: Eight>(
+    lanes: &Lanes<'_>,
+    inst: &Inst,
+    slot: Slot,
+    bytes: u64,
+) -> Option<*mut u8> {
+    // SAFETY: the address operand has 32 numbers of this type, the caller's duty 1, which nobody writes meanwhile.
+    let addresses = unsafe { &*lanes.row(slot).cast::<[A; 32]>() };
+    if addresses[0] != addresses[1] || !agree(addresses, !0) {
+        return None;
+    }
+    let address = addresses[0].into().wrapping_add(inst.imm) & Access(inst.aux).address_mask();
+    let region = lanes.sites.get(inst.site as usize)?;
+    if !region.contains(address, bytes) || address & (bytes - 1) != 0 {
+        return None;
+    }
+    // SAFETY: `contains` found the offset inside the region's bytes, which are one allocation.
+    Some(unsafe { region.host.add((address - region.base) as usize) })
+}
+
 /// [`halves_again`] for an access that computes its addresses itself, with operands as [`Indexed`](super::super::indexed::Indexed) says.
 ///
 /// # Safety

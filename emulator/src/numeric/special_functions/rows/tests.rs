@@ -7,8 +7,10 @@ use crate::vectors;
 
 /// Compares a row with its lanes; dead ones may differ.
 fn compare<F: Special>(what: &str, operands: &Row, live: u32) {
-    // SAFETY: 1: the caller asked `vectors::available`.
-    let results = unsafe { special::<F>(operands, live) };
+    let mut results = *operands;
+    let row = &raw mut results;
+    // SAFETY: 1: a row; 2: the caller asked `vectors::available`.
+    unsafe { special::<F>(row, row, live) };
     for (lane, (&operand, &result)) in operands.iter().zip(&results).enumerate() {
         let one = F::one(operand);
         let same = live >> lane & 1 == 0 || result == one;

@@ -1,5 +1,6 @@
 //! The vector code: AVX2, eight lanes at once, four where numbers have 64 bits.
 #![allow(unsafe_code)]
+#![allow(clippy::needless_range_loop)] // Iterators do not have these features, so that the compiler may call them.
 // Relies on callers for the CPU to have AVX2 and FMA: a function with target features is only safe to call from another.
 
 use std::arch::x86_64::*;
@@ -8,257 +9,285 @@ use super::super::interpolator::{
     EX2, FRACTION, FRACTIONS, LG2, PLACES, RCP, RSQRT, SINE, SQRT, Segment, Table,
 };
 use super::super::normalised::{self, Angle};
-use super::super::{BIAS, NAN, SIGN, is_positive_and_normal};
-use super::{Results, Row};
+use super::super::{BIAS, INFINITY, NAN, SIGN, is_large};
+use super::Row;
 
-/// Squares as `interpolator::square` has them, of distances of so many bits.
+/// Half of a row.
+type Half = [u32; 16];
+
+/// A number in each lane of half a row: of the lower eight, and of the upper.
+type Eights = [__m256i; 2];
+
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-fn squares<const BITS: u32>(distances: &Row) -> Row {
-    const { assert!(BITS == 16 || BITS == 17) };
-    let mut squares = [0; 32];
-    for half in 0..2 {
-        squares_of_sixteen::<BITS>(half, &mut squares, distances);
-    }
-    squares
+fn eights(half: &Half) -> Eights {
+    let eights = half.as_ptr().cast::<__m256i>();
+    // SAFETY: sixteen numbers are two times eight; these loads need no alignment.
+    unsafe { [_mm256_loadu_si256(eights), _mm256_loadu_si256(eights.add(1))] }
 }
 
-/// Of the lower sixteen lanes, or the upper.
+/// The same number in all lanes.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-fn squares_of_sixteen<const BITS: u32>(half: usize, squares: &mut Row, distances: &Row) {
-    let (from, to) = (distances.as_ptr().cast::<__m256i>(), squares.as_mut_ptr().cast::<__m256i>());
-    let (low, high) = (half % 2 * 2, half % 2 * 2 + 1);
-    // SAFETY: 32 numbers are four times eight; these loads need no alignment.
-    let (first, second) = unsafe { (_mm256_loadu_si256(from.add(low)), _mm256_loadu_si256(from.add(high))) };
-    // In halves of words: the upper bits, and the lower ones shifted up, so that the upper half of the product with bit `n` of the upper ones is
-    // the highest `n` of the lower ones.
-    let down = _mm_cvtsi32_si128(BITS as i32 - 8);
-    let up = _mm_cvtsi32_si128(24 - BITS as i32);
-    let low_half = _mm256_set1_epi32(0xffff);
-    let upper = _mm256_packus_epi32(_mm256_srl_epi32(first, down), _mm256_srl_epi32(second, down));
-    let lower = _mm256_packus_epi32(
-        _mm256_and_si256(_mm256_sll_epi32(first, up), low_half),
-        _mm256_and_si256(_mm256_sll_epi32(second, up), low_half),
-    );
+fn all(number: u32) -> __m256i {
+    _mm256_set1_epi32(number as i32)
+}
+
+/// Squares as `interpolator::square` has them, of distances.
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+fn squares<F: Function>([first, second]: Eights) -> Eights {
+    const { assert!(F::BITS == 16 || F::BITS == 17) };
+    // The first eight in the lower halves of words, the second in the upper. In these halves: the upper bits, and the lower ones shifted up, so that
+    // the upper half of the product with bit `n` of the upper ones is the highest `n` of the lower ones.
+    let count = |bits: u32| _mm_cvtsi32_si128(bits as i32);
+    let (down, up, above) = (count(F::BITS - 8), count(24 - F::BITS), count(40 - F::BITS));
+    let upper = _mm256_blend_epi16::<0xaa>(_mm256_srl_epi32(first, down), _mm256_sll_epi32(second, up));
+    let lower = _mm256_blend_epi16::<0xaa>(_mm256_sll_epi32(first, up), _mm256_sll_epi32(second, above));
     let mut sum = _mm256_srli_epi16::<1>(_mm256_mullo_epi16(upper, upper));
     for bit in 1..8 {
         let product = _mm256_mulhi_epu16(lower, _mm256_and_si256(upper, _mm256_set1_epi16(1 << bit)));
         sum = _mm256_add_epi16(sum, product);
     }
-    let none = _mm256_setzero_si256();
-    // SAFETY: as above; unpacking restores the order that packing has changed.
-    unsafe {
-        _mm256_storeu_si256(to.add(low), _mm256_unpacklo_epi16(sum, none));
-        _mm256_storeu_si256(to.add(high), _mm256_unpackhi_epi16(sum, none));
-    }
+    [_mm256_and_si256(sum, all(0xffff)), _mm256_srli_epi32::<16>(sum)]
 }
 
-/// The polynomials' values, as [`Segment::at`] has them, by the numbers of the segments (those too high count as the last) and distances of so many bits.
+/// A function whose values are polynomials of the lowest bits of a number, chosen by those above them.
+pub(super) trait Function {
+    /// Bits of a distance.
+    const BITS: u32;
+    /// Chosen by as many bits as there are for their number, which is a power of 2.
+    const SEGMENTS: &'static [Segment];
+
+    /// The results for eight numbers and the values, cut off behind the places of a fraction.
+    ///
+    /// # Safety
+    /// 1. The CPU has AVX2 and FMA.
+    unsafe fn finish(numbers: __m256i, fractions: __m256i) -> __m256i;
+}
+
+/// The polynomials' values, as [`Segment::at`] has them: of each eight lanes the even ones and the odd ones.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-fn values<const COUNT: usize, const BITS: u32>(
-    segments: &[Segment; COUNT],
-    numbers: &Row,
-    distances: &Row,
-) -> [i64; 32] {
-    let squares = squares::<BITS>(distances);
-    let (mut places, mut values) = ([0; 32], [0_i64; 32]);
-    // No iterators: their functions do not have these features, so that the compiler may call them.
-    for lane in 0..32 {
-        places[lane] = numbers[lane].min(COUNT as u32 - 1) * size_of::<Segment>() as u32;
+fn values<F: Function>(numbers: &Half) -> [[__m256i; 2]; 2] {
+    const { assert!(F::SEGMENTS.len().is_power_of_two() && size_of::<Segment>() == 16) };
+    let mut distances = eights(numbers);
+    for eight in 0..2 {
+        distances[eight] = _mm256_and_si256(distances[eight], all((1 << F::BITS) - 1));
     }
-    let start = segments.as_ptr().cast::<u8>();
-    for four in 0..8 {
-        let at = four * 4;
-        // SAFETY: a place is that of one of the segments, which are 16 bytes each: a constant and, behind it, two coefficients; this load
-        // needs no alignment.
-        let segment = |lane: usize| unsafe { _mm_loadu_si128(start.add(places[at + lane] as usize).cast()) };
-        // SAFETY: the arrays have 32 numbers, and `at + 4` is at most that; these loads need no alignment.
-        let (distance, square) = unsafe {
-            let (distances, squares) = (distances.as_ptr().add(at), squares.as_ptr().add(at));
-            (_mm_loadu_si128(distances.cast()), _mm_loadu_si128(squares.cast()))
-        };
-        let (distance, square) = (_mm256_cvtepu32_epi64(distance), _mm256_cvtepu32_epi64(square));
-        let even = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(segment(0)), segment(2));
-        let odd = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(segment(1)), segment(3));
-        let (constant, first) = (_mm256_unpacklo_epi64(even, odd), _mm256_unpackhi_epi64(even, odd));
-        // Products of the signed lower halves.
-        let linear = _mm256_mul_epi32(first, distance);
-        let second = _mm256_mul_epi32(_mm256_srli_epi64::<32>(first), square);
-        let value = _mm256_add_epi64(_mm256_add_epi64(constant, linear), second);
-        // SAFETY: the array has 32 numbers, and `at + 4` is at most that; this store needs no alignment.
-        unsafe { _mm256_storeu_si256(values.as_mut_ptr().add(at).cast(), value) };
+    let squares = squares::<F>(distances);
+    let start = F::SEGMENTS.as_ptr().cast::<u8>();
+    let segment = |lane: usize| {
+        let place = numbers[lane] >> (F::BITS - 4) & (F::SEGMENTS.len() as u32 * 16 - 16);
+        // SAFETY: the place is that of one of the segments, which are 16 bytes each: a constant and, behind it, two coefficients; this load needs no
+        // alignment.
+        unsafe { _mm256_castsi128_si256(_mm_loadu_si128(start.add(place as usize).cast())) }
+    };
+    let mut values = [[_mm256_setzero_si256(); 2]; 2];
+    for eight in 0..2 {
+        for odd in 0..2 {
+            let (mut distance, mut square) = (distances[eight], squares[eight]);
+            if odd == 1 {
+                (distance, square) = (_mm256_srli_epi64::<32>(distance), _mm256_srli_epi64::<32>(square));
+            }
+            let two = |lane: usize| _mm256_permute2x128_si256::<0x20>(segment(lane), segment(lane + 4));
+            let (first, second) = (two(eight * 8 + odd), two(eight * 8 + odd + 2));
+            let constants = _mm256_unpacklo_epi64(first, second);
+            let factors = _mm256_unpackhi_epi64(first, second);
+            // Products of the signed lower halves.
+            let linear = _mm256_mul_epi32(factors, distance);
+            let quadratic = _mm256_mul_epi32(_mm256_srli_epi64::<32>(factors), square);
+            values[eight][odd] = _mm256_add_epi64(_mm256_add_epi64(constants, linear), quadratic);
+        }
     }
     values
 }
 
-/// The values of one function of the fractions in the lowest bits, cut off behind the places of a fraction.
+/// The results for a row of numbers.
+///
+/// # Safety
+/// 1. `numbers` are valid for reads of a row, and `results` for writes; they may be the same.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-fn fractions<const COUNT: usize, const BITS: u32>(
-    segments: &[Segment; COUNT],
-    numbers: &Row,
-    distances: &Row,
-) -> Row {
-    let values = values::<COUNT, BITS>(segments, numbers, distances);
-    let mut fractions = [0; 32];
-    for lane in 0..32 {
-        fractions[lane] = (values[lane] >> (PLACES - FRACTION)) as u32;
+pub(super) unsafe fn row<F: Function>(numbers: *const Row, results: *mut Row) {
+    const DOWN: i32 = (PLACES - FRACTION) as i32;
+    for half in 0..2 {
+        // SAFETY: a row has two halves: duty 1. It is read before its results are written.
+        let (numbers, results) = unsafe {
+            (&*numbers.cast::<Half>().add(half), results.cast::<Half>().add(half).cast::<__m256i>())
+        };
+        let (values, numbers) = (values::<F>(numbers), eights(numbers));
+        for eight in 0..2 {
+            let [even, odd] = values[eight];
+            let (even, odd) = (_mm256_srli_epi64::<DOWN>(even), _mm256_slli_epi64::<{ 32 - DOWN }>(odd));
+            let fractions = _mm256_blend_epi32::<0xaa>(even, odd);
+            // SAFETY: 1: the caller has these features. Half a row is two times eight numbers: duty 1; this store needs no alignment.
+            unsafe { _mm256_storeu_si256(results.add(eight), F::finish(numbers[eight], fractions)) };
+        }
     }
-    fractions
 }
 
-/// Two tables, one behind the other.
-fn both(tables: &[Table<64>; 2]) -> &[Segment; 128] {
-    // SAFETY: a table is its segments, transparently, and in an array nothing lies between them.
-    unsafe { &*std::ptr::from_ref(tables).cast() }
+/// The values for a row of numbers.
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+fn values_of_row<F: Function>(row: &Row) -> [i64; 32] {
+    let mut values_of_row = [0; 32];
+    for half in 0..2 {
+        let values = values::<F>(&row.as_chunks().0[half]);
+        let fours = values_of_row[half * 16..].as_mut_ptr().cast::<__m256i>();
+        for eight in 0..2 {
+            let [even, odd] = values[eight];
+            let (low, high) = (_mm256_unpacklo_epi64(even, odd), _mm256_unpackhi_epi64(even, odd));
+            // SAFETY: from each half on there are four times four numbers of 64 bits; these stores need no alignment.
+            unsafe {
+                _mm256_storeu_si256(fours.add(eight * 2), _mm256_permute2x128_si256::<0x20>(low, high));
+                _mm256_storeu_si256(fours.add(eight * 2 + 1), _mm256_permute2x128_si256::<0x31>(low, high));
+            }
+        }
+    }
+    values_of_row
 }
 
 /// Distances of 17 bits in a 64th.
 const REST: u32 = Table::<64>::REST;
-const RESTS: u32 = (1 << REST) - 1;
 
-#[inline(always)]
-fn mark(is_other: bool) -> u32 {
-    u32::from(is_other).wrapping_neg()
+/// Two tables, one behind the other.
+const fn both(tables: &'static [Table<64>; 2]) -> &'static [Segment] {
+    // SAFETY: a table is its segments, transparently, and in an array nothing lies between them.
+    unsafe { std::slice::from_raw_parts(tables.as_ptr().cast(), 128) }
 }
 
-/// `rcp.approx{.ftz}.f32`
-#[inline]
-#[target_feature(enable = "avx2,fma")]
-pub(super) fn rcp(operands: &Row) -> Results {
-    let (mut numbers, mut distances, mut others) = ([0; 32], [0; 32], [0; 32]);
-    for lane in 0..32 {
-        let a = operands[lane];
-        numbers[lane] = a >> 16 & 127;
-        distances[lane] = a & 0xffff;
-        others[lane] = mark((a >> FRACTION & 0xff).wrapping_sub(1) >= 252);
-    }
-    let mut results = fractions::<128, 16>(&RCP.0, &numbers, &distances);
-    for lane in 0..32 {
-        let a = operands[lane];
-        let exponent = 253_u32.wrapping_sub(a >> FRACTION & 0xff) << FRACTION;
-        results[lane] = (a & SIGN).wrapping_add(exponent).wrapping_add(results[lane]);
-    }
-    (results, others)
+/// Functions: bits of a distance, segments, and how the results come of numbers and fractions.
+macro_rules! functions {
+    ($($(#[$about:meta])* $name:ident = $bits:expr, $segments:expr, |$numbers:ident, $fractions:ident| $finish:expr;)*) => {$(
+        $(#[$about])*
+        pub(super) enum $name {}
+
+        impl Function for $name {
+            const BITS: u32 = $bits;
+            const SEGMENTS: &'static [Segment] = $segments;
+
+            #[inline]
+            #[target_feature(enable = "avx2,fma")]
+            unsafe fn finish($numbers: __m256i, $fractions: __m256i) -> __m256i {
+                $finish
+            }
+        }
+    )*};
 }
 
-/// The fractions of a root, in 64 segments for even exponents and 64 for odd ones.
-#[inline]
-#[target_feature(enable = "avx2,fma")]
-fn roots(segments: &[Segment; 128], operands: &Row) -> Results {
-    let (mut numbers, mut distances, mut others) = ([0; 32], [0; 32], [0; 32]);
-    for lane in 0..32 {
-        let a = operands[lane];
-        numbers[lane] = (!a >> 17 & 64) | a >> REST & 63;
-        distances[lane] = a & RESTS;
-        others[lane] = mark(!is_positive_and_normal(a));
-    }
-    (fractions::<128, 17>(segments, &numbers, &distances), others)
-}
-
-/// `rsqrt.approx{.ftz}.f32`
-#[inline]
-#[target_feature(enable = "avx2,fma")]
-pub(super) fn rsqrt(operands: &Row) -> Results {
-    let (mut results, others) = roots(both(&RSQRT), operands);
-    for lane in 0..32 {
-        let a = operands[lane];
-        // Powers of 4.
-        let is_exact = a % (2 * FRACTIONS) == FRACTIONS;
-        let fraction = if is_exact { FRACTIONS } else { results[lane] };
-        results[lane] = ((380_u32.wrapping_sub(a >> FRACTION) / 2) << FRACTION).wrapping_add(fraction);
-    }
-    (results, others)
-}
-
-/// `sqrt.approx{.ftz}.f32`
-#[inline]
-#[target_feature(enable = "avx2,fma")]
-pub(super) fn sqrt(operands: &Row) -> Results {
-    let (mut results, others) = roots(both(&SQRT), operands);
-    for lane in 0..32 {
-        results[lane] = ((((operands[lane] >> FRACTION) + 127) / 2) << FRACTION).wrapping_add(results[lane]);
-    }
-    (results, others)
+functions! {
+    /// `rcp.approx{.ftz}.f32`
+    Rcp = 16, &RCP.0, |numbers, fractions| {
+        // Less the sign is as much as with it.
+        let signed = _mm256_and_si256(numbers, all(SIGN | INFINITY));
+        _mm256_add_epi32(_mm256_sub_epi32(all(253 << FRACTION), signed), fractions)
+    };
+    /// `rsqrt.approx{.ftz}.f32`
+    Rsqrt = REST, both(&RSQRT), |numbers, fractions| {
+        // Half of 380 less the exponent, without a carry from the fraction.
+        let twice = _mm256_sub_epi32(all((380 << FRACTION) + FRACTIONS - 1), numbers);
+        let exponents = _mm256_and_si256(_mm256_srli_epi32::<1>(twice), all(INFINITY));
+        // Of powers of 4 one more than the polynomial's value.
+        let exact = _mm256_cmpeq_epi32(_mm256_and_si256(numbers, all(2 * FRACTIONS - 1)), all(FRACTIONS));
+        _mm256_add_epi32(exponents, _mm256_sub_epi32(fractions, exact))
+    };
+    /// `sqrt.approx{.ftz}.f32`
+    Sqrt = REST, both(&SQRT), |numbers, fractions| {
+        let twice = _mm256_add_epi32(numbers, all(127 << FRACTION));
+        let exponents = _mm256_and_si256(_mm256_srli_epi32::<1>(twice), all(INFINITY));
+        _mm256_add_epi32(exponents, fractions)
+    };
+    /// 2 to the power of numbers with a fixed point.
+    Power = REST, &EX2.0, |numbers, fractions| {
+        let whole = _mm256_andnot_si256(all(FRACTIONS - 1), numbers);
+        _mm256_add_epi32(_mm256_add_epi32(whole, all((BIAS as u32) << FRACTION)), fractions)
+    };
+    /// Of `lg2.approx{.ftz}.f32`.
+    Lg2 = REST, &LG2.0, |_numbers, fractions| fractions;
+    /// Of `sin.approx{.ftz}.f32` and `cos.approx{.ftz}.f32`.
+    Sine = REST, &SINE.0, |_numbers, fractions| fractions;
 }
 
 /// `ex2.approx{.ftz}.f32`
+///
+/// # Safety
+/// 1. Those of [`row`].
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-pub(super) fn ex2(operands: &Row) -> Results {
-    let (mut numbers, mut distances, mut others, mut whole) = ([0; 32], [0; 32], [0; 32], [0; 32]);
+pub(super) unsafe fn ex2(operands: *const Row, results: *mut Row) {
+    // SAFETY: a row: duty 1.
+    let operands = unsafe { *operands };
+    let mut fixed = [0; 32];
     for lane in 0..32 {
-        let a = operands[lane];
-        others[lane] = mark(a & !SIGN >= 126_f32.to_bits());
         // Of the others anything that is defined: `power` says what the rest is.
-        let small = if a & !SIGN >= 126_f32.to_bits() { 0 } else { a };
+        let small = if is_large(operands[lane]) { 0 } else { operands[lane] };
         // SAFETY: a finite number below 2^7 times 2^23 is one of 32 bits.
         let cut: i32 = unsafe { (f32::from_bits(small) * FRACTIONS as f32).to_int_unchecked() };
         let has_fraction = cut & (FRACTIONS as i32 - 1) != 0;
-        let fixed = cut - i32::from(cut < 0 && has_fraction);
-        numbers[lane] = fixed as u32 >> REST & 63;
-        distances[lane] = fixed as u32 & RESTS;
-        whole[lane] = (fixed >> FRACTION) + BIAS;
+        fixed[lane] = (cut - i32::from(cut < 0 && has_fraction)) as u32;
     }
-    let mut results = fractions::<64, 17>(&EX2.0, &numbers, &distances);
-    for lane in 0..32 {
-        results[lane] = ((whole[lane] as u32) << FRACTION).wrapping_add(results[lane]);
-    }
-    (results, others)
+    // SAFETY: 1: a row, and the caller's duty 1.
+    unsafe { row::<Power>(&raw const fixed, results) };
 }
 
 /// `lg2.approx{.ftz}.f32`
+///
+/// # Safety
+/// 1. Those of [`row`].
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-pub(super) fn lg2(operands: &Row) -> Results {
-    let (mut numbers, mut distances, mut others) = ([0; 32], [0; 32], [0; 32]);
+pub(super) unsafe fn lg2(operands: *const Row, results: *mut Row) {
+    // SAFETY: a row: duty 1.
+    let operands = unsafe { *operands };
+    let values = values_of_row::<Lg2>(&operands);
+    let mut numbers = [0; 32];
     for lane in 0..32 {
-        let a = operands[lane];
-        numbers[lane] = a >> REST & 63;
-        distances[lane] = a & RESTS;
-        others[lane] = mark(!is_positive_and_normal(a));
+        numbers[lane] = normalised::logarithm_of(operands[lane], values[lane]);
     }
-    let values = values::<64, 17>(&LG2.0, &numbers, &distances);
-    let mut results = [0; 32];
-    for lane in 0..32 {
-        results[lane] = normalised::logarithm_of(operands[lane], values[lane]);
-    }
-    (results, others)
+    // SAFETY: a row: duty 1.
+    unsafe { *results = numbers };
 }
 
 /// `sin.approx{.ftz}.f32`
+///
+/// # Safety
+/// 1. Those of [`row`].
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-pub(super) fn sin(operands: &Row) -> Results {
-    let mut results = sines(operands, 0);
+pub(super) unsafe fn sin(operands: *const Row, results: *mut Row) {
+    // SAFETY: a row: duty 1.
+    let operands = unsafe { *operands };
+    let mut numbers = sines(&operands, 0);
     for lane in 0..32 {
-        let number = results[lane];
-        results[lane] = if number == NAN { NAN } else { number ^ operands[lane] & SIGN };
+        let number = numbers[lane];
+        numbers[lane] = if number == NAN { NAN } else { number ^ operands[lane] & SIGN };
     }
-    (results, [0; 32])
+    // SAFETY: a row: duty 1.
+    unsafe { *results = numbers };
 }
 
 /// `cos.approx{.ftz}.f32`
+///
+/// # Safety
+/// 1. Those of [`row`].
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-pub(super) fn cos(operands: &Row) -> Results {
-    (sines(operands, 1), [0; 32])
+pub(super) unsafe fn cos(operands: *const Row, results: *mut Row) {
+    // SAFETY: rows: duty 1; the operands are copied before.
+    unsafe { *results = sines(&*operands, 1) };
 }
 
 /// The sines of angles that so many quarters of a turn are added to.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
 fn sines(operands: &Row, quarters: u32) -> Row {
-    let (mut numbers, mut distances, mut angles) = ([0; 32], [0; 32], [0; 32]);
+    let (mut parts, mut angles) = ([0; 32], [0; 32]);
     for lane in 0..32 {
         let Angle { quarter, part } = normalised::angle(operands[lane], quarters);
-        numbers[lane] = part >> REST & 63;
-        distances[lane] = part & RESTS;
-        angles[lane] = quarter;
+        (parts[lane], angles[lane]) = (part, quarter);
     }
-    let values = values::<64, 17>(&SINE.0, &numbers, &distances);
+    let values = values_of_row::<Sine>(&parts);
     let mut results = [0; 32];
     for lane in 0..32 {
         results[lane] = normalised::sine_of(operands[lane], angles[lane], values[lane]);

@@ -200,6 +200,7 @@ const NOT_EXECUTED: &[&str] = &[
     "cp.async.bulk.global.shared::cta.sys.bulk_group [%l1], [s], 16;",
     "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%p1,%b1,%b2,%b3}, %l1, %l2, 1, 1, 1, 0, 0;",
     "testp.f32 %p1, %f1;",
+    "atom.global.and.b32 %b1, [g], %b2, %b3;",
     "cvt.pack.sat.u16.s32 %l1, %b1, %b2;",
     "wgmma.fence.sync.sync;",
 ];

@@ -367,6 +367,12 @@ const FORMS: &[(&str, &str)] = &[
          atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].{min|max}[.L2::cache_hint].{u32|s32|u64|s64}",
         "d a s h",
     ),
+    // Of these ptxas takes another register.
+    (
+        "atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].{and|or|xor}.b32 \
+         atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].exch.{b32|b128}",
+        "d a s d",
+    ),
     (
         "atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].cas[.L2::cache_hint].{b16|b32|b64|b128}",
         "d a s s h",

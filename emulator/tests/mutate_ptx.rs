@@ -1,14 +1,15 @@
 //! What ptxas refuses is refused when a module is loaded, and what it takes is not: over the PTX of this repository and of a folder, each file
-//! changed in one place. `cargo xtask mutate-ptx` fetches ptxas 13.0 and runs this, which takes some minutes:
+//! changed in one place, and over single instructions of all kinds, each changed itself. `cargo xtask mutate-ptx` fetches ptxas 13.0 and runs
+//! this, which takes some minutes:
 //!
-//! `PTXAS=path CUDA_LAUNCH_CORPUS=FOLDER cargo test -p cuda-emulator --test mutate_ptx -- --ignored --nocapture`
+//! `PTXAS=path CUDA_LAUNCH_CORPUS=FOLDER cargo test -p cuda-emulator --test mutate_ptx -- --ignored --nocapture --test-threads=1`
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod mutation_support;
 
 use cuda_emulator::engine::{LoadFailureKind, Program};
 use cuda_emulator::memory::Memory;
-use mutation_support::{Random, change};
+use mutation_support::{Random, change, singles};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -107,43 +108,94 @@ fn number(variable: &str, otherwise: u64) -> u64 {
     std::env::var(variable).ok().and_then(|number| number.parse().ok()).unwrap_or(otherwise)
 }
 
+/// A changed text: which kind of change it is, the line that differs, and the text.
+struct Mutant {
+    what: &'static str,
+    line: String,
+    text: String,
+}
+
+/// What became of changed texts, as many as `CUDA_LAUNCH_MUTANTS` says that ptxas refuses.
+struct Verdicts {
+    refused: u64,
+    /// Those that are taken here, and those that are refused here only, by cause.
+    missed: BTreeMap<String, Vec<String>>,
+    wrong: BTreeMap<String, Vec<String>>,
+}
+
+impl Verdicts {
+    fn of(ptxas: &str, mutant: impl Fn(&mut Random) -> Option<Mutant>) -> Verdicts {
+        let (seed, wanted) = (number("CUDA_LAUNCH_SEED", 1), number("CUDA_LAUNCH_MUTANTS", 2000));
+        let mut random = Random(seed);
+        let scratch =
+            std::env::temp_dir().join(format!("cuda-emulator-mutate-ptx-{}.ptx", std::process::id()));
+        let (mut refused, mut taken, mut crashes) = (0, 0, 0);
+        let (mut missed, mut wrong): (BTreeMap<_, Vec<_>>, BTreeMap<_, Vec<_>>) = Default::default();
+        while refused < wanted {
+            let Some(Mutant { what, line, text }) = mutant(&mut random) else { continue };
+            std::fs::write(&scratch, &text).unwrap();
+            match (assembles(ptxas, &scratch), loads(&text)) {
+                (Some(Err(message)), ours) => {
+                    refused += 1;
+                    if ours.is_ok() {
+                        missed.entry(cause(&message)).or_default().push(format!("{what}: {line}"));
+                    }
+                }
+                (Some(Ok(())), Ok(())) => taken += 1,
+                (Some(Ok(())), Err(message)) => {
+                    let example = format!("{what}: {line} | {message}");
+                    wrong.entry(cause(&message)).or_default().push(example);
+                }
+                (None, _) => crashes += 1,
+            }
+        }
+        let _ = std::fs::remove_file(&scratch);
+        println!(
+            "seed {seed}; refused by ptxas: {refused}; taken by both: {taken}; ptxas crashes: {crashes}"
+        );
+        print("taken here only", &missed);
+        print("refused here only", &wrong);
+        let verdicts = Verdicts { refused, missed, wrong };
+        println!("taken here only: {:.2} % of what ptxas refuses", verdicts.missed_percent());
+        verdicts
+    }
+
+    fn missed_percent(&self) -> f64 {
+        let missed: usize = self.missed.values().map(Vec::len).sum();
+        100.0 * missed as f64 / self.refused.max(1) as f64
+    }
+}
+
+fn ptxas() -> String {
+    std::env::var("PTXAS").expect("PTXAS is the path of ptxas 13.0")
+}
+
 #[test]
 #[ignore = "needs ptxas and some minutes: cargo xtask mutate-ptx"]
 fn what_ptxas_refuses_is_refused() {
-    let ptxas = std::env::var("PTXAS").expect("PTXAS is the path of ptxas 13.0");
-    let (seed, wanted) = (number("CUDA_LAUNCH_SEED", 1), number("CUDA_LAUNCH_MUTANTS", 2000));
-    let scratch = std::env::temp_dir().join(format!("cuda-emulator-mutate-ptx-{}.ptx", std::process::id()));
+    let ptxas = ptxas();
     let (texts, whole) = corpus(&ptxas);
-    let mut random = Random(seed);
-    let (mut both, mut neither, mut crashes) = (0, 0, 0);
-    let (mut only_here, mut only_there): (BTreeMap<String, Vec<String>>, BTreeMap<String, Vec<String>>) =
-        Default::default();
-    while both + only_here.values().map(Vec::len).sum::<usize>() < wanted as usize {
-        let text = &texts[random.below(texts.len())];
-        let Some((what, changed)) = change(text, &mut random) else { continue };
-        std::fs::write(&scratch, &changed).unwrap();
-        let line = || {
-            let line = changed.lines().zip(text.lines()).find(|(a, b)| a != b).map_or("", |(a, _)| a).trim();
-            format!("{what}: {line}")
-        };
-        match (assembles(&ptxas, &scratch), loads(&changed)) {
-            (Some(Err(_)), Err(_)) => both += 1,
-            (Some(Err(message)), Ok(())) => only_here.entry(cause(&message)).or_default().push(line()),
-            (Some(Ok(())), Ok(())) => neither += 1,
-            (Some(Ok(())), Err(message)) => {
-                let example = format!("{} | {message}", line());
-                only_there.entry(cause(&message)).or_default().push(example);
-            }
-            (None, _) => crashes += 1,
-        }
-    }
-    let _ = std::fs::remove_file(&scratch);
     println!("{} files that ptxas takes; refused here: {}", texts.len(), whole.len());
     whole.iter().for_each(|refusal| println!("      {refusal}"));
-    println!("seed {seed}; refused by both: {both}; taken by both: {neither}; ptxas crashes: {crashes}");
-    print("taken here only", &only_here);
-    print("refused here only", &only_there);
-    let missed: usize = only_here.values().map(Vec::len).sum();
-    println!("taken here only: {:.2} % of what ptxas refuses", 100.0 * missed as f64 / wanted.max(1) as f64);
-    assert!(whole.is_empty() && only_there.is_empty() && missed as u64 * 50 <= wanted);
+    let verdicts = Verdicts::of(&ptxas, |random| {
+        let text = &texts[random.below(texts.len())];
+        let (what, changed) = change(text, random)?;
+        let line = changed.lines().zip(text.lines()).find(|(a, b)| a != b);
+        let line = line.map_or(String::new(), |(line, _)| line.trim().to_owned());
+        Some(Mutant { what, line, text: changed })
+    });
+    assert!(whole.is_empty() && verdicts.wrong.is_empty() && verdicts.missed_percent() <= 2.0);
+}
+
+#[test]
+#[ignore = "needs ptxas and some minutes: cargo xtask mutate-ptx"]
+fn changed_instructions_are_refused_where_ptxas_refuses_them() {
+    let singles = singles::singles();
+    let verdicts = Verdicts::of(&ptxas(), |random| {
+        let single = &singles[random.below(singles.len())];
+        let instruction = single.instruction(random);
+        let (what, line) = singles::change(&instruction, random)?;
+        Some(Mutant { what, text: single.module(&line), line })
+    });
+    assert!(verdicts.wrong.is_empty() && verdicts.missed_percent() <= 1.0);
 }

@@ -64,7 +64,7 @@ usage: cargo xtask <chore>
                       in the files whose path begins so; --shard: only every Nth change, from the Kth on (K from 0)
   mutate-ptx [COUNT [SEED]]
                       change PTX files in one place each until ptxas (from pip) refuses COUNT of them (2000), and compare with what the
-                      emulator refuses; with the files of `corpus` where they are there
+                      emulator refuses; with the files of `corpus` where they are there; then the same with single instructions
   peers [--gpu] [ROW...]
                       what launches and what stands around them cost in this crate, by hand, and in other crates, in one run on the
                       emulator; --gpu: on the driver of this machine

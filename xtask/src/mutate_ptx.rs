@@ -1,12 +1,13 @@
 //! `cargo xtask mutate-ptx`: whether PTX that is changed in one place is refused where ptxas refuses it.
 //!
-//! What is changed are the files of the repository, and those that `cargo xtask corpus` has left in `target/corpus/files/`.
+//! What is changed are the files of the repository, and those that `cargo xtask corpus` has left in `target/corpus/files/`; and then the single
+//! instructions of `xtask/corpus/singles.txt`, each of them itself.
 
 use crate::Result;
 use crate::cargo::{cargo, root, run};
 use crate::wheels::Wheels;
 
-/// Compares `mutants` changed files that ptxas refuses, chosen from `seed` on.
+/// Compares `mutants` changed files that ptxas refuses, and as many changed instructions, chosen from `seed` on.
 pub(crate) fn compare(mutants: &str, seed: &str) -> Result<()> {
     for number in [mutants, seed] {
         number.parse::<u64>().map_err(|_| format!("mutate-ptx: {number:?} is not a number"))?;
@@ -15,9 +16,8 @@ pub(crate) fn compare(mutants: &str, seed: &str) -> Result<()> {
     wheels.fetch("ptxas")?;
     let ptxas = wheels.file("ptxas", "program")?;
     make_executable(&ptxas)?;
-    let test =
-        ["test", "--package", "cuda-emulator", "--test", "mutate_ptx", "--", "--ignored", "--nocapture"];
-    let mut command = cargo(&test)?;
+    let mut command = cargo(&["test", "--package", "cuda-emulator", "--test", "mutate_ptx"])?;
+    command.args(["--", "--ignored", "--nocapture", "--test-threads=1"]);
     command.env("PTXAS", ptxas).env("CUDA_LAUNCH_MUTANTS", mutants).env("CUDA_LAUNCH_SEED", seed);
     let corpus = root()?.join("target/corpus/files");
     if corpus.is_dir() {

@@ -333,6 +333,12 @@ pub(crate) const FLOATS: [(&str, &str); 8] = [
     ("add", "f64"),
 ];
 
+/// Whether a module is refused for a form that PTX does not have.
+fn is_refused(text: &str) -> bool {
+    let failure = Program::load(text, &Arc::new(Memory::new(1 << 24))).map(drop).err();
+    failure.is_some_and(|failure| failure.message.contains("there is no such combination"))
+}
+
 #[test]
 fn bulk_reductions() {
     // PTX has no sum of `.s64`, and `.noftz` in sums of `.f16` and `.bf16` alone, where it has to be.
@@ -348,7 +354,7 @@ fn bulk_reductions() {
         let body = format!(
             "@!%first bra S; cp.reduce.async.bulk.global.shared::cta.bulk_group.{how} [%in], [%s], 16; {GROUP} S:"
         );
-        assert_eq!(Device::new(&kernel(&body, 1)).kernel("k").unsupported().count(), 1, "{how}");
+        assert!(is_refused(&kernel(&body, 1)), "{how}");
     }
     for (operation, ty) in INTEGERS.into_iter().chain(FLOATS).chain([("or", "b64")]) {
         let input = numbers(4, ty, 2 * SHARED);
@@ -373,12 +379,7 @@ fn bulk_reductions() {
             }
             assert!(left.shared == wanted, "{operation} {ty}");
         } else {
-            let reasons: Vec<_> = Device::new(&kernel(&body, 2))
-                .kernel("k")
-                .unsupported()
-                .map(|(_, reason)| reason.to_owned())
-                .collect();
-            assert_eq!(reasons.len(), 1, "{operation} {ty}");
+            assert!(is_refused(&kernel(&body, 2)), "{operation} {ty}");
         }
     }
 }

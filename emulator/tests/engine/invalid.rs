@@ -5,13 +5,13 @@ use cuda_emulator::engine::{LoadFailure, LoadFailureKind, Program};
 use cuda_emulator::memory::Memory;
 use std::sync::Arc;
 
-fn load(text: &str) -> Result<(), LoadFailure> {
+pub(crate) fn load(text: &str) -> Result<(), LoadFailure> {
     let memory = Arc::new(Memory::new(1 << 24));
     Program::load(text, &memory).map(drop)
 }
 
 /// A module with declarations and a kernel; the body starts on line 12.
-fn module(declarations: &str, body: &str) -> String {
+pub(crate) fn module(declarations: &str, body: &str) -> String {
     format!(
         ".version 8.8\n.target sm_90a\n.address_size 64\n.global .align 16 .b8 g[64]; .const .align 4 .b8 c[64]; .shared .align 16 .b8 s[64];\n\
          .func (.param .b32 r) f(.param .b32 a) {{ ret; }}\n{declarations}\n.visible .entry k(.param .u64 p, .param .u32 n)\n{{\n\
@@ -59,7 +59,7 @@ const WRONG: &[(&str, &str)] = &[
     ("mov.u64 %l1, %f1+4;", "`%f1` is .f32, and .u64 is expected"),
     ("mov.u32 %u1, %tid.x+4;", "a value of type .u32 is expected"),
     ("mov.b64 {%b1, 1}, %l1;", "a number cannot be written to"),
-    ("mov.b64 {_, _}, %l1;", "a register is expected among the parts"),
+    ("mov.b64 {_, _}, %l1;", "a register is expected among the elements"),
     ("mov.v4.u32 %tid, %tid;", "a special register cannot be written to"),
     ("mov.b16 %h1, %laneid;", "the special register `%laneid` is not .b16"),
     ("mov.u32 %u1, %u2.x;", "an element of `%u2` found"),
@@ -181,7 +181,7 @@ const WRONG: &[(&str, &str)] = &[
     ("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%b1}, [s];", "operand 1: 2 registers expected, 1 found"),
     ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 %b1, [s];", "operand 1: a vector of 1 register is expected"),
     ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%b1};", "2 operands expected, 1 found"),
-    ("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%f1], {%b1};", "an address in brackets is expected"),
+    ("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%f1], {%b1};", "`%f1` is .f32, and an address"),
     ("movmatrix.sync.aligned.m8n8.trans.b16 %h1, %b1;", "operand 1: a register of 32 bits is expected"),
     (
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f1}, {%b1,%b1,%b1,%b1}, {%b1,%b1}, {0,0,0,0};",
@@ -217,7 +217,7 @@ const WRONG: &[(&str, &str)] = &[
     ("suld.b.1d.b32.trap {%b1}, [%l1, {0.0}];", "numbers of type .f64 are no coordinates here"),
     (
         "tex.grad.2d.v4.f32.f32 {%f1,%f2,%f3,%f1}, [%l1, {%f1,%f2}], {0,0}, {%f1,%f2};",
-        "operand 3: a gradient is a number without a fraction",
+        "operand 3: the elements are numbers without a fraction, and .f32 is expected",
     ),
     (
         "tex.grad.2d.v4.f32.f32 {%f1,%f2,%f3,%f1}, [%l1, {%f1,%f2}], {0,%f1}, {%f1,%f2};",
@@ -227,14 +227,14 @@ const WRONG: &[(&str, &str)] = &[
     ("tex.2d.v4.f32.f32 %f1, [%l1, {%f1,%f2}];", "operand 1: a vector of 4 elements is expected"),
     ("tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f1}, [%l1, {%f1}];", "1 element found, and 2 expected"),
     ("tex.3d.v4.f32.f32 {%f1,%f2,%f3,%f1}, [%l1, {%f1,%f2,%f3}];", "3 elements found, and 4 expected"),
-    ("tex.a1d.v4.f32.f32 {%f1,%f2,%f3,%f1}, [%l1, {%f1,%f2}];", "a coordinate is .f32"),
+    ("tex.a1d.v4.f32.f32 {%f1,%f2,%f3,%f1}, [%l1, {%f1,%f2}];", "the number of a layer is .f32"),
     ("tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f1}, [%b1, {%f1,%f2}];", "an object is in a register of 64 bits"),
-    ("tex.2d.v4.u32.f32 {%f1,%f2,%f3,%f1}, [%l1, {%f1,%f2}];", "`%f1` is .f32, and .u32 is expected"),
+    ("tex.2d.v4.u32.f32 {%f1,%f2,%f3,%f1}, [%l1, {%f1,%f2}];", "registers of type .f32 are not expected"),
     ("tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f1}|%b1, [%l1, {%f1,%f2}];", "a predicate is expected"),
     ("tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f1}, [%l1, {%f1,%f2}], {%b1};", "operand 3: 1 element found"),
     ("tex.grad.1d.v4.f32.f32 {%f1,%f2,%f3,%f1}, [%l1, {%f1}], %f1, %f2;", "operand 3: a vector is expected"),
     ("suld.b.2d.v2.b32.trap {%b1,%b2}, [%l1, {%b1}];", "operand 2: 1 element found, and 2 expected"),
-    ("suld.b.1d.b64.trap {%b1}, [%l1, {%b1}];", "operand 1: a texel is .b32"),
+    ("suld.b.1d.b64.trap {%b1}, [%l1, {%b1}];", "operand 1: registers of type .b32 are not expected"),
     ("suld.b.1d.b32.trap %b1, [%l1, {%f1}];", "operand 2: a coordinate is .f32"),
     ("sust.b.1d.v2.b32.trap [%l1, {%b1}], {%b1};", "operand 2: 2 elements expected, 1 found"),
     ("cp.async.wait_group 0, 0;", "1 operand expected, 2 found"),
@@ -242,7 +242,10 @@ const WRONG: &[(&str, &str)] = &[
     ("alloca.u64 %l1, %l2, 1.5;", "a number is expected"),
     ("mov.f16x2 %y1, %y2;", "there is no such combination"),
     ("{ .reg .v4 .u32 %v; mov.v4.u32 {1, 2, 3, 4}, %v; }", "the number 1 found where a register"),
-    ("{ .reg .v2 .f64 %v; mov.v2.f64 %v, {1, 2}; }", "the number 1 found where a value of type .f64"),
+    (
+        "{ .reg .v2 .f64 %v; mov.v2.f64 %v, {1, 2}; }",
+        "the elements are numbers without a fraction, and .f64 is expected",
+    ),
     ("bfe.u32 %u1, %u2, 300, 1;", "300 is not between 0 and 255"),
     // Calls.
     ("call (q), f, (q, q);", "`f` takes 1 parameter, 2 found"),

@@ -25,6 +25,7 @@ mod faults;
 mod heap;
 mod indexed;
 mod invalid;
+mod invalid_operands;
 mod kernels;
 mod load;
 mod loads_of_vectors;

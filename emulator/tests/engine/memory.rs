@@ -503,9 +503,9 @@ fn a_function_has_variables_of_its_own_in_device_memory() {
 #[test]
 fn copies_whose_source_is_ignored_leave_zeros() {
     let body = ".shared .align 16 .b8 s[64]; mov.u32 %r1, 0x11223344; st.global.u32 [%out], %r1; st.shared.u32 [s], %r1; st.shared.u32 [s+16], %r1;\n\
-                setp.ne.u32 %p1, %r1, 0; setp.eq.u32 %p2, %r1, 0; mov.u32 %r2, s;\n\
+                setp.ne.u32 %p1, %r1, 0; setp.eq.u32 %p2, %r1, 0; mov.u32 %r2, s; mov.u64 %rd1, 1;\n\
                 cp.async.ca.shared.global [%r2], [%out], 4, %p1; cp.async.ca.shared.global [%r2+4], [%out], 4, %p2;\n\
-                cp.async.ca.shared.global [%r2+8], [1], 4, %p1; cp.async.wait_all; ld.shared.v2.u32 {%r3, %r4}, [s];\n\
+                cp.async.ca.shared.global [%r2+8], [%rd1], 4, %p1; cp.async.wait_all; ld.shared.v2.u32 {%r3, %r4}, [s];\n\
                 fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster; fence.release.sync_restrict::shared::cta.cluster; membar.proxy.alias;\n\
                 st.global.v2.u32 [%out+8], {%r3, %r4};";
     assert_eq!(outputs::<u32>(&snippet(body), 1, 4)[2..], [0, 0x1122_3344]);

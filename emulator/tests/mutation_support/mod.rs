@@ -2,6 +2,7 @@
 //! constant memory there is.
 
 mod limits;
+pub(crate) mod singles;
 
 /// SplitMix64.
 pub(crate) struct Random(pub(crate) u64);

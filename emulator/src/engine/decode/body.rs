@@ -1,6 +1,7 @@
 //! Walks the statements of a function.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use cuda_ptx::{FunctionKind, Linkage, Operand as Text, Space, Statement, Variable};
@@ -33,6 +34,8 @@ pub(crate) struct Body<'a> {
     pub(super) scopes: Scopes<'a>,
     /// Classes of the virtual registers.
     pub(super) classes: Vec<Class>,
+    /// Those that are declared with less than 32 bits.
+    short: Vec<Range<u32>>,
     pub(super) drafts: Vec<Draft>,
     /// The position of each label: the index of the draft that follows.
     pub(super) labels: Vec<u32>,
@@ -110,6 +113,7 @@ pub(super) fn decode<'a>(
         kind: reached.function.kind,
         scopes: Scopes::default(),
         classes: Vec::new(),
+        short: Vec::new(),
         drafts: Vec::new(),
         labels: Vec::new(),
         pool: Pool::default(),
@@ -374,11 +378,19 @@ impl<'a> Body<'a> {
         }
         let first = Register(self.classes.len() as u32);
         self.classes.extend(std::iter::repeat_n(class, total));
+        if class == Class::Word && variable.ty.size() < 4 {
+            self.short.push(first.0..self.classes.len() as u32);
+        }
         match variable.count {
             Some(count) => self.scopes.declare_set(variable.name, first, count, elements),
             None => self.scopes.declare(variable.name, Symbol::Register { first, elements }),
         }
         Ok(())
+    }
+
+    /// Whether a register is declared with less than 32 bits.
+    pub(super) fn is_short(&self, register: Register) -> bool {
+        self.short.iter().any(|registers| registers.contains(&register.0))
     }
 
     /// A new register.

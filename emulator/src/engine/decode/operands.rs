@@ -1,6 +1,6 @@
 //! Operands of the text as operands of drafts.
 
-use cuda_ptx::Operand as Text;
+use cuda_ptx::{Literal, Operand as Text};
 
 use super::super::exec::alu::{Lane, lane1, lane2, lane3, mask1};
 use super::super::exec::control;
@@ -199,6 +199,9 @@ impl<'a> Builder<'_, 'a> {
         if let Symbol::Register { first, .. } = symbol {
             let narrow = self.body.class(first) == Class::Word;
             let class = if narrow { Class::Word } else { Class::Wide };
+            if self.body.is_short(first) {
+                return Err(Refusal::new("an address in a register of 16 bits is not supported"));
+            }
             let base = Operand::Register(self.body.register(name, class)?);
             return Ok(Address { base, offset: offset as u64, narrow });
         }
@@ -210,7 +213,13 @@ impl<'a> Builder<'_, 'a> {
     /// The elements of a vector operand; a single operand counts as one.
     pub(crate) fn elements(&self, text: &'a Text<'a>) -> Result<Vec<Text<'a>>, Refusal> {
         match text {
-            Text::Vector(list) => Ok(list.clone()),
+            Text::Vector(list) => {
+                let is_double = |text: &Text<'_>| matches!(text, Text::Literal(Literal::F64(_)));
+                if list.iter().any(is_double) && !takes_doubles(self.name()) {
+                    return Err(Refusal::new("a number of 64 bits within a vector is not supported"));
+                }
+                Ok(list.clone())
+            }
             Text::Name(name) => match self.body.find(name) {
                 Some(Symbol::Register { elements, .. }) if elements > 1 => {
                     Ok((0..elements).map(|index| Text::Element(name, index)).collect())
@@ -270,5 +279,18 @@ fn constant_address(symbol: &Symbol<'_>) -> Option<u64> {
         Symbol::KernelParam(offset) => Some(u64::from(*offset)),
         Symbol::Function(_, address) => Some(*address),
         _ => None,
+    }
+}
+
+/// Whether a number like `1.5` within a vector is one of the instruction's type: elsewhere ptxas takes the lower bits of its 64.
+fn takes_doubles(name: &str) -> bool {
+    let mut parts = name.split('.');
+    match parts.next() {
+        Some("tex" | "tld4") => true,
+        Some("st") if parts.clone().all(|part| part != "async") => {
+            matches!(parts.next_back(), Some("f32" | "f64" | "b64" | "u64" | "s64"))
+        }
+        Some("mma") => parts.any(|part| part == "f64"),
+        _ => false,
     }
 }

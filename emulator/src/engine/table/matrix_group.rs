@@ -19,7 +19,7 @@ use crate::numeric::matrix::float::{
 macro_rules! columns {
     ($start:literal, $k:literal, $rest:literal) => {
         concat!(
-            "wgmma.mma_async", $start, ".sync.aligned.{",
+            "wgmma.mma_async", $start, ".sync[.aligned].{",
             columns!(@ $k, 8 16 24 32 40 48 56 64 72 80 88 96 104 112 120 128 136 144 152 160 168 176 184 192 200 208 216 224 232 240 248),
             "m64n256k", $k, "}", $rest
         )
@@ -31,7 +31,7 @@ macro_rules! columns {
 macro_rules! fewer_columns {
     ($start:literal, $k:literal, $rest:literal) => {
         concat!(
-            "wgmma.mma_async", $start, ".sync.aligned.{",
+            "wgmma.mma_async", $start, ".sync[.aligned].{",
             columns!(@ $k, 8 16 24 32 48 64 80 96 112 128 144 160 176 192 208 224 240),
             "m64n256k", $k, "}", $rest
         )
@@ -39,9 +39,9 @@ macro_rules! fewer_columns {
 }
 
 pub(super) const ROWS: &[Row] = &[
-    build("wgmma.fence.sync.aligned", |builder, _| event(builder, Event::RegisterFence)),
-    build("wgmma.commit_group.sync.aligned", |builder, _| event(builder, Event::Commit(Group::Products))),
-    build("wgmma.wait_group.sync.aligned", |builder, _| wait_group(builder, Group::Products)),
+    build("wgmma.fence.sync[.aligned]", |builder, _| event(builder, Event::RegisterFence)),
+    build("wgmma.commit_group.sync[.aligned]", |builder, _| event(builder, Event::Commit(Group::Products))),
+    build("wgmma.wait_group.sync[.aligned]", |builder, _| wait_group(builder, Group::Products)),
     build(columns!("", 16, ".{f16|f32}.f16.f16"), |builder, form| match form.value(4) {
         "f32" => append(builder, form, group::product_of_sixteen::<Float16, Single>, 4, Kind::Short),
         _ => append(builder, form, group::product_of_sixteen::<Float16, Short>, 2, Kind::Short),

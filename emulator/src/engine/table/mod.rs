@@ -291,7 +291,7 @@ pub(super) fn has(name: &str, twice: &[&str]) -> bool {
     let mut parts = name.split('.');
     let rows = parts.next().and_then(|mnemonic| table().get(mnemonic));
     let mut kept: Vec<&str> = Vec::new();
-    for part in parts.filter(|part| *part != CACHE_HINT) {
+    for part in parts {
         if !(twice.contains(&part) && kept.contains(&part)) {
             kept.push(part);
         }

@@ -9,7 +9,13 @@
 //! | `r`, `t` | the same two where a register may be wider than the type: `ld`, `st`, `cvt` |
 //! | `q`, `p` | a predicate that is written, one that is read (`!p` too) |
 //! | `d\|`, `q\|` | the same, and perhaps a second one behind a bar, a predicate |
-//! | `a` | an address in brackets |
+//! | `a` | an address in brackets; behind a colon its space, which else is the name's |
+//! | `A`, `b` | the same in a register of 32 or 64 bits whatever the space, or of 16 too |
+//! | `y` | an address in brackets, in whatever register or space |
+//! | `B` | as `b`, and perhaps without brackets |
+//! | `x` | an address as a number, or a variable |
+//! | `m`, `o` | a tensor map and coordinates in brackets, and what `.im2col` adds to them |
+//! | `n` | a number that is written out |
 //! | `h` | a cache policy, where the name has `.L2::cache_hint` |
 //! | `D`, `S` | elements that are written and read, as many as the name says |
 //! | `f` | four values in braces |
@@ -22,9 +28,11 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use cuda_ptx::Type;
+use cuda_ptx::{Space, Type};
 
 use super::super::table::pattern::Pattern;
+use super::addresses::Width;
+use super::bulk_forms;
 
 /// What an operand is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +43,19 @@ pub(super) enum Role {
     WideSource,
     PredicateDest,
     Predicate,
-    Address,
+    Address(Width),
+    /// An address in brackets at which nobody looks closely.
+    Anywhere,
+    /// An address of shared memory that may stand without brackets.
+    Shared,
+    /// An address as a number.
+    Pointer,
+    /// A tensor map and coordinates.
+    Tensor,
+    /// What `.im2col` adds to the coordinates.
+    Offsets,
+    /// A number that is written out.
+    Constant,
     Policy,
     /// Elements that are written, as many as the name says, and that are read.
     Elements,
@@ -55,6 +75,8 @@ pub(super) enum Typed {
     Last,
     Double,
     As(Type),
+    /// An address of that space.
+    In(Space),
 }
 
 /// An operand of a form.
@@ -79,7 +101,15 @@ impl Slot {
             "t" => Role::WideSource,
             "q" => Role::PredicateDest,
             "p" => Role::Predicate,
-            "a" => Role::Address,
+            "a" => Role::Address(Width::BySpace),
+            "A" => Role::Address(Width::Four),
+            "b" => Role::Address(Width::Two),
+            "y" => Role::Anywhere,
+            "B" => Role::Shared,
+            "x" => Role::Pointer,
+            "m" => Role::Tensor,
+            "o" => Role::Offsets,
+            "n" => Role::Constant,
             "h" => Role::Policy,
             "D" => Role::Elements,
             "S" => Role::ElementSources,
@@ -89,7 +119,11 @@ impl Slot {
             _ => Role::Anything,
         };
         let typed = match kind.strip_prefix(':') {
-            Some(name) => Type::from_name(name).map_or(Typed::First, Typed::As),
+            Some(name) => match (Type::from_name(name), Space::from_name(name)) {
+                (Some(ty), _) => Typed::As(ty),
+                (None, Some(space)) => Typed::In(space),
+                (None, None) => Typed::First,
+            },
             None if kind == "2" => Typed::Last,
             None if kind == "w" => Typed::Double,
             None => Typed::First,
@@ -109,7 +143,7 @@ pub(super) fn rows(mnemonic: &str) -> Option<&'static [Row]> {
     static TABLE: OnceLock<HashMap<&'static str, Vec<Row>>> = OnceLock::new();
     let table = TABLE.get_or_init(|| {
         let mut table: HashMap<_, Vec<Row>> = HashMap::new();
-        for (patterns, operands) in FORMS {
+        for (patterns, operands) in FORMS.iter().chain(bulk_forms::FORMS) {
             let slots: Vec<Slot> =
                 operands.split(' ').filter(|text| !text.is_empty()).map(Slot::new).collect();
             for pattern in patterns.split_whitespace().map(Pattern::new) {
@@ -145,8 +179,9 @@ const FORMS: &[(&str, &str)] = &[
     ("fns.b32", "d s s s"),
     ("bfe.{u32|s32|u64|s64}", "d s s:u32 s:u32"),
     ("bfi.{b32|b64}", "d s s s:u32 s:u32"),
-    ("bmsk.{clamp|wrap}.b32 szext.{clamp|wrap}.{u32|s32}", "d s s:u32"),
-    ("dp4a.{u32|s32}.{u32|s32} dp2a.{lo|hi}.{u32|s32}.{u32|s32}", "d:u32 s:b32 s:b32 s:u32"),
+    ("bmsk.{clamp|wrap}.b32", "d:u32 s:u32 s:u32"),
+    ("szext.{clamp|wrap}.{u32|s32}", "d s s:u32"),
+    ("dp4a.{u32|s32}.{u32|s32} dp2a.{lo|hi}.{u32|s32}.{u32|s32}", "d:u32 s s2 s:u32"),
     // Floats.
     (
         "add[.{rn|rz|rm|rp}][.ftz][.sat].f32 sub[.{rn|rz|rm|rp}][.ftz][.sat].f32 mul[.{rn|rz|rm|rp}][.ftz][.sat].f32 \
@@ -180,7 +215,7 @@ const FORMS: &[(&str, &str)] = &[
          abs[.ftz].{f32|f16|f16x2} neg[.ftz].{f32|f16|f16x2} abs.{f64|bf16|bf16x2} neg.{f64|bf16|bf16x2}",
         "d s",
     ),
-    ("testp.{finite|infinite|number|notanumber|normal|subnormal}.{f32|f64}", "q s"),
+    ("testp[.{finite|infinite|number|notanumber|normal|subnormal}].{f32|f64}", "q s"),
     // Logic and shifts.
     ("and.{b16|b32|b64} or.{b16|b32|b64} xor.{b16|b32|b64}", "d s s"),
     ("and.pred or.pred xor.pred", "q p p"),
@@ -251,17 +286,23 @@ const FORMS: &[(&str, &str)] = &[
          cvt.sat.s8.{u8|u16|u32|u64|s16|s32|s64} cvt.sat.s16.{u16|u32|u64|s32|s64} cvt.sat.s32.{u32|u64|s64} cvt.sat.s64.u64 \
          cvt.{rni|rzi|rmi|rpi}[.ftz][.sat].{u8|u16|u32|u64|s8|s16|s32|s64}.f32 \
          cvt.{rni|rzi|rmi|rpi}[.sat].{u8|u16|u32|u64|s8|s16|s32|s64}.{f16|f64} \
-         cvt.{rni|rzi|rmi|rpi}.{u8|u16|u32|u64|s8|s16|s32|s64}.bf16 \
          cvt.{rn|rz|rm|rp}[.ftz][.sat].f32.{u8|u16|u32|u64|s8|s16|s32|s64} \
-         cvt.{rn|rz|rm|rp}[.sat].{f16|f64}.{u8|u16|u32|u64|s8|s16|s32|s64} cvt.{rn|rz|rm|rp}.bf16.{u8|u16|u32|u64|s8|s16|s32|s64} \
+         cvt.{rn|rz|rm|rp}[.sat].{f16|f64}.{u8|u16|u32|u64|s8|s16|s32|s64} \
          cvt[.{rni|rzi|rmi|rpi}][.ftz][.sat].f32.f32 cvt[.{rni|rzi|rmi|rpi}][.sat].f16.f16 cvt[.{rni|rzi|rmi|rpi}][.sat].f64.f64 \
-         cvt[.{rni|rzi|rmi|rpi}].bf16.bf16 cvt[.ftz][.sat].f32.f16 cvt[.ftz][.sat].f64.f32 cvt[.sat].f64.f16 \
-         cvt[.{rn|rz|rm|rp}][.ftz].f32.bf16 cvt[.{rn|rz|rm|rp}].f64.bf16 cvt[.{rn|rz|rm|rp}].f16.bf16 cvt[.{rn|rz|rm|rp}].bf16.f16 \
-         cvt.{rn|rz|rm|rp}[.ftz][.sat].f32.f64 cvt.{rn|rz|rm|rp}[.sat].f16.f64 cvt.{rn|rz|rm|rp}.bf16.f64 \
-         cvt.{rn|rz|rm|rp}[.ftz][.sat].f16.f32 cvt.{rn|rz}[.relu][.satfinite].f16.f32 cvt.{rn|rz|rm|rp}[.ftz].bf16.f32 \
-         cvt.{rn|rz}[.relu][.satfinite].bf16.f32 cvt.{rn|rz}[.relu][.satfinite].tf32.f32 cvt.rna[.satfinite].tf32.f32",
+         cvt[.ftz][.sat].f32.f16 cvt[.ftz][.sat].f64.f32 cvt[.sat].f64.f16 \
+         cvt.{rn|rz|rm|rp}[.ftz][.sat].f32.f64 cvt.{rn|rz|rm|rp}[.sat].f16.f64 \
+         cvt.{rn|rz|rm|rp}[.ftz][.sat].f16.f32 cvt.{rn|rz}[.relu][.satfinite].f16.f32",
         "r t2",
     ),
+    (
+        "cvt.{rni|rzi|rmi|rpi}.{u16|u32|u64|s16|s32|s64}.bf16 cvt.{rn|rz|rm|rp}.bf16.{u16|u32|u64|s16|s32|s64} \
+         cvt[.{rni|rzi|rmi|rpi}].bf16.bf16 cvt[.{rn|rz|rm|rp}][.ftz].f32.bf16 cvt[.{rn|rz|rm|rp}].f64.bf16 \
+         cvt[.{rn|rz|rm|rp}].f16.bf16 cvt[.{rn|rz|rm|rp}].bf16.f16 cvt.{rn|rz|rm|rp}.bf16.f64 cvt.{rn|rz|rm|rp}[.ftz].bf16.f32 \
+         cvt.{rn|rz}[.relu][.satfinite].bf16.f32 cvt.{rn|rz}[.relu][.satfinite].tf32.f32 cvt.rna[.satfinite].tf32.f32",
+        "d s2",
+    ),
+    ("cvt.{rni|rzi|rmi|rpi}.{u8|s8}.bf16", "r s2"),
+    ("cvt.{rn|rz|rm|rp}.bf16.{u8|s8}", "d t2"),
     ("cvt.{rn|rz}[.relu][.satfinite].f16x2.f32", "r t2 t2"),
     // As `.tf32`, a register of bits.
     ("cvt.{rn|rz}[.relu][.satfinite].bf16x2.f32", "d:tf32 s2 s2"),
@@ -289,9 +330,10 @@ const FORMS: &[(&str, &str)] = &[
     ("cvt.rn.satfinite[.relu].scaled::n2::ue8m0.s2f6x2.bf16x2", "d:b16 s:tf32 s:s2f6x2"),
     ("cvt.rn[.satfinite][.relu].bf16x2.s2f6x2", "d:tf32 s2"),
     ("cvt.rn[.satfinite][.relu].scaled::n2::ue8m0.bf16x2.s2f6x2", "d:tf32 s2 s2"),
-    ("cvt.pack.sat.{u16|s16|u8|s8|u4|s4|u2|s2}.s32[.b32]", "* * * *?"),
+    ("cvt.pack.sat.{u16|s16}.s32", "r2 t2 t2"),
+    ("cvt.pack.sat.{u8|s8|u4|s4|u2|s2}.s32.b32", "r:u32 t:u32 t:u32 t:u32"),
     ("cvta.to.{global|const|shared|shared::cta|shared::cluster|local|param|param::entry}.{u32|u64}", "d s"),
-    ("cvta.{global|const|shared|shared::cta|shared::cluster|local|param|param::entry}.{u32|u64}", "d *"),
+    ("cvta.{global|const|shared|shared::cta|shared::cluster|local|param|param::entry}.{u32|u64}", "d x"),
     ("isspacep.{global|const|shared|shared::cta|shared::cluster|local|param|param::entry}", "q *"),
     // Memory.
     (
@@ -309,8 +351,12 @@ const FORMS: &[(&str, &str)] = &[
     ),
     ("st.bulk[.weak][.shared::cta]", "a s:u64 *"),
     (
-        "st.async[.weak][.shared::cluster].mbarrier::complete_tx::bytes[.{v2|v4}].{b32|b64|u32|u64|s32|s64|f32|f64}",
-        "a t a?",
+        "st.async[.weak][.{shared|shared::cta|shared::cluster}].mbarrier::complete_tx::bytes[.{v2|v4}].{b32|b64|u32|u64|s32|s64|f32|f64}",
+        "A S b:shared",
+    ),
+    (
+        "st.async[.weak][.{shared|shared::cta|shared::cluster}].mbarrier::complete_tx::bytes.{b32|b64|u32|u64|s32|s64|f32|f64}",
+        "A s",
     ),
     (
         "atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].add[.L2::cache_hint].{u32|s32|u64|f32|f64} \
@@ -320,6 +366,12 @@ const FORMS: &[(&str, &str)] = &[
          atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].{inc|dec}[.L2::cache_hint].u32 \
          atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].{min|max}[.L2::cache_hint].{u32|s32|u64|s64}",
         "d a s h",
+    ),
+    // Of these ptxas takes another register.
+    (
+        "atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].{and|or|xor}.b32 \
+         atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].exch.{b32|b128}",
+        "d a s d",
     ),
     (
         "atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.{global|shared|shared::cta|shared::cluster}].cas[.L2::cache_hint].{b16|b32|b64|b128}",
@@ -350,7 +402,7 @@ const FORMS: &[(&str, &str)] = &[
          red.async.relaxed.cluster[.shared::cluster].mbarrier::complete_tx::bytes.{min|max}.{u32|s32} \
          red.async.relaxed.cluster[.shared::cluster].mbarrier::complete_tx::bytes.{inc|dec}.u32 \
          red.async.relaxed.cluster[.shared::cluster].mbarrier::complete_tx::bytes.{and|or|xor}.b32",
-        "a s a?",
+        "A s b:shared?",
     ),
     (
         "multimem.ld_reduce[.weak][.global].add.{u32|s32|u64|f32|f64} \
@@ -451,7 +503,7 @@ const FORMS: &[(&str, &str)] = &[
         "d *",
     ),
     ("txq.level.{width|height|depth}.b32", "d * s"),
-    ("istypep.{texref|samplerref|surfref}", "q *"),
+    ("istypep.{texref|samplerref|surfref}", "q s:u64"),
     (
         "suld.b.{1d|2d|3d|a1d|a2d}[.{ca|cg|cs|cv}][.{v2|v4}].{b8|b16|b32|b64}.{trap|clamp|zero} \
          sust.b.{1d|2d|3d|a1d|a2d}[.{wb|cg|cs|wt}][.{v2|v4}].{b8|b16|b32|b64}.{trap|clamp|zero} \
@@ -462,7 +514,7 @@ const FORMS: &[(&str, &str)] = &[
         "sured.b.add.{1d|2d|3d}.{u32|s32|u64}.{trap|clamp|zero} sured.b.{min|max}.{1d|2d|3d}.{u32|s32|u64|s64}.{trap|clamp|zero} \
          sured.b.{and|or}.{1d|2d|3d}.b32.{trap|clamp|zero} sured.p.{add|min|max|and|or}.{1d|2d|3d}.b32.{trap|clamp|zero} \
          sured.p.{min|max}.{1d|2d|3d}.b64.{trap|clamp|zero}",
-        "* s",
+        "* t",
     ),
     // Control and synchronisation.
     ("bra[.uni]", "*"),
@@ -510,36 +562,35 @@ const FORMS: &[(&str, &str)] = &[
         "mbarrier.try_wait.parity[.{shared|shared::cta}].b64 mbarrier.try_wait.parity.{acquire|relaxed}.{cta|cluster}[.{shared|shared::cta}].b64",
         "q a s:u32 s:u32?",
     ),
-    ("mbarrier.pending_count.b64", "d:u32 s"),
+    ("mbarrier.pending_count.b64", "d:u32 s:u64"),
     ("bar.warp.sync", "s:b32"),
     ("barrier.cluster.arrive[.{release|relaxed}][.aligned] barrier.cluster.wait[.acquire][.aligned]", ""),
-    ("shfl.sync.{up|down|bfly|idx}.b32", "d| s s:u32 s:u32 s:u32"),
+    ("shfl.sync.{up|down|bfly|idx}.b32", "d| s s s s:u32"),
     ("shfl.{up|down|bfly|idx}.b32", "d| s s s"),
     ("vote.sync.{all|any|uni}.pred", "q p s:b32"),
-    ("vote.sync.ballot.b32", "d p s"),
+    ("vote.sync.ballot.b32", "d p s:u32"),
     ("vote.{all|any|uni}.pred", "q p"),
     ("vote.ballot.b32", "d p"),
-    ("match.any.sync.{b32|b64}", "d:b32 s s:b32"),
-    ("match.all.sync.{b32|b64}", "d:b32| s s:b32"),
-    (
-        "redux.sync.{add|min|max}.{u32|s32} redux.sync.{and|or|xor}.b32 redux.sync.{min|max}[.abs][.NaN].f32",
-        "d s s:b32",
-    ),
+    ("match.any.sync.{b32|b64}", "d:u32 s s:b32"),
+    ("match.all.sync.{b32|b64}", "d:u32| s s:b32"),
+    ("redux.sync.{add|min|max}.{u32|s32} redux.sync.{and|or|xor}.b32", "d:u32 s:u32 s:u32"),
+    ("redux.sync.{min|max}[.abs][.NaN].f32", "d s s:u32"),
     ("activemask.b32", "d"),
     (
         "vadd.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}] vsub.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}] \
          vabsdiff.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}] vmin.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}] \
          vmax.{u32|s32}.{u32|s32}.{u32|s32}[.sat][.{add|min|max}] vshl.{u32|s32}.{u32|s32}.u32[.sat].{clamp|wrap}[.{add|min|max}] \
          vshr.{u32|s32}.{u32|s32}.u32[.sat].{clamp|wrap}[.{add|min|max}] vset.{u32|s32}.{u32|s32}.{eq|ne|lt|le|gt|ge}[.{add|min|max}]",
-        "w v v v",
+        "w v v s2",
     ),
     (
         "vadd.{u32|s32}.{u32|s32}.{u32|s32}[.sat] vsub.{u32|s32}.{u32|s32}.{u32|s32}[.sat] \
          vabsdiff.{u32|s32}.{u32|s32}.{u32|s32}[.sat] vmin.{u32|s32}.{u32|s32}.{u32|s32}[.sat] \
          vmax.{u32|s32}.{u32|s32}.{u32|s32}[.sat] vshl.{u32|s32}.{u32|s32}.u32[.sat].{clamp|wrap} \
-         vshr.{u32|s32}.{u32|s32}.u32[.sat].{clamp|wrap} vset.{u32|s32}.{u32|s32}.{eq|ne|lt|le|gt|ge}",
-        "w v v",
+         vshr.{u32|s32}.{u32|s32}.u32[.sat].{clamp|wrap}",
+        "d v v",
     ),
+    ("vset.{u32|s32}.{u32|s32}.{eq|ne|lt|le|gt|ge}", "d:u32 v v"),
     ("vmad.{u32|s32}.{u32|s32}.{u32|s32}[.po][.sat][.{shr7|shr15}]", "w v v v"),
     (
         "vadd2.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}] vsub2.{u32|s32}.{u32|s32}.{u32|s32}[.{sat|add}] \
@@ -554,7 +605,8 @@ const FORMS: &[(&str, &str)] = &[
     ),
     ("alloca.{u32|u64}", "d s *?"),
     ("stacksave.{u32|u64}", "d"),
-    ("stackrestore.{u32|u64}", "s"),
-    ("nanosleep.u32", "s"),
+    // Read, but not a number.
+    ("stackrestore.{u32|u64}", "d"),
+    ("nanosleep.u32", "s:u32"),
     ("membar.{cta|gl|sys} membar.proxy.alias", ""),
 ];

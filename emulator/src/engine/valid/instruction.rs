@@ -2,18 +2,16 @@
 
 use std::borrow::Cow;
 
-use cuda_ptx::{Instruction, Operand, Space, Type};
+use cuda_ptx::{Instruction, Operand, Type};
 use rustc_hash::FxHashMap;
 
 use super::super::table::{self, Form};
 use super::constants;
-use super::forms::{Role, Row, Slot, Typed, rows};
+use super::forms::{Role, Row, rows};
 use super::moves::{mov, of_unknown_space};
 use super::names::{NameKind, Names};
-use super::operands::{
-    address, declared, dest, elements_of_arrays, is_bits, is_integer, predicate, selected, source,
-};
-use super::vectors::counted;
+use super::operands::{declared, elements_of_arrays, is_bits, is_integer, predicate, source};
+use super::slots::matches;
 use super::{matrices, modifiers, textures};
 
 /// The forms of the names that were met: a name is looked for once.
@@ -36,23 +34,7 @@ enum Known<'a> {
 const TWICE: &[&str] = &["NaN", "approx", "cc", "relu", "sat", "satfinite", "shiftamt", "sync", "uni"];
 
 /// Mnemonics of which the engine's table has all forms up to the newest target, executed or refused by name.
-const BY_TABLE: &[&str] = &[
-    "applypriority",
-    "discard",
-    "elect",
-    "fence",
-    "getctarank",
-    "griddepcontrol",
-    "ldmatrix",
-    "mapa",
-    "mma",
-    "movmatrix",
-    "setmaxnreg",
-    "stmatrix",
-    "tensormap",
-    "wgmma",
-    "wmma",
-];
+const BY_TABLE: &[&str] = &["ldmatrix", "mma", "movmatrix", "stmatrix", "wgmma", "wmma"];
 
 /// A name whose mnemonic has no row here.
 fn of_table<'a>(name: &'a str, mnemonic: &str) -> Known<'a> {
@@ -106,6 +88,9 @@ impl<'a> Known<'a> {
         let late = |part: &&str| matches!(*part, "expect_tx" | "noComplete" | "parity");
         if mnemonic == "mbarrier" && parts.iter().skip(2).any(late) {
             return Known::none();
+        }
+        if matching.is_empty() && BY_TABLE.contains(&mnemonic) {
+            return of_table(name, mnemonic);
         }
         if matching.is_empty() || FIRST.contains(&mnemonic) && !matching.iter().any(first) {
             return Known::none();
@@ -180,6 +165,9 @@ impl<'a> Forms<'a> {
                         Ok(()) if TEXTURES.contains(&mnemonic) => {
                             return textures::check(name, &instruction.operands, names).map_err(wrong);
                         }
+                        Ok(()) if matches!(mnemonic, "txq" | "suq") => {
+                            return textures::query(name, &instruction.operands, names).map_err(wrong);
+                        }
                         Ok(()) => return Ok(()),
                         // Another number of operands is another row's.
                         Err(message) if first.as_deref().is_none_or(is_count) => first = Some(message),
@@ -195,147 +183,6 @@ impl<'a> Forms<'a> {
 /// Whether a message is about the number of operands.
 fn is_count(message: &str) -> bool {
     message.contains("operands expected") || message.contains("operand expected")
-}
-
-/// Whether the operands are those of a row.
-fn matches(
-    row: &Row,
-    form: &Form<'_>,
-    operands: &[Operand<'_>],
-    names: &Names<'_>,
-    name: &str,
-) -> Result<(), String> {
-    let hinted = form.has("L2::cache_hint");
-    let slots = || row.slots.iter().filter(|slot| slot.role != Role::Policy || hinted);
-    let (least, most) = (slots().filter(|slot| !slot.optional).count(), slots().count());
-    if operands.len() < least || operands.len() > most {
-        let least = if least == most { String::new() } else { format!("{least} to ") };
-        return Err(format!("{least}{} expected, {} found", counted(most, "operand"), operands.len()));
-    }
-    for (index, (slot, operand)) in slots().zip(operands).enumerate() {
-        one(*slot, form, operand, names, name)
-            .map_err(|message| format!("operand {}: {message}", index + 1))?;
-    }
-    Ok(())
-}
-
-fn one(
-    slot: Slot,
-    form: &Form<'_>,
-    operand: &Operand<'_>,
-    names: &Names<'_>,
-    name: &str,
-) -> Result<(), String> {
-    let ty = match slot.typed {
-        Typed::First => form.ty(),
-        Typed::Last => form.source_ty(),
-        Typed::Double => double(form.ty()),
-        Typed::As(ty) => ty,
-    };
-    let operand = match operand {
-        Operand::Pair(first, second) if slot.pair => {
-            if **second != Operand::Name("_") {
-                predicate(names, second, Role::PredicateDest)?;
-            }
-            &**first
-        }
-        operand => operand,
-    };
-    let discards = *operand == Operand::Name("_");
-    match slot.role {
-        Role::Anything if discards && name.starts_with('v') => Err("a value is expected".to_owned()),
-        Role::Anything => Ok(()),
-        Role::Elements => elements(form, operand, names, &|operand| match operand {
-            Operand::Name("_") => Ok(()),
-            operand => dest(names, operand, ty, false),
-        }),
-        Role::ElementSources => {
-            elements(form, operand, names, &|operand| source(names, operand, ty, false, false))
-        }
-        Role::Four => match operand {
-            Operand::Vector(list) if list.len() == 4 => {
-                list.iter().try_for_each(|operand| source(names, operand, ty, false, false))
-            }
-            _ => Err("a vector of 4 values in braces is expected".to_owned()),
-        },
-        Role::Policy => source(names, operand, Type::B64, false, false),
-        // What `atom` and comparisons give need not be taken.
-        Role::Dest | Role::PredicateDest
-            if discards && (name.starts_with("atom") || name.starts_with("mbarrier.arrive") || slot.pair) =>
-        {
-            Ok(())
-        }
-        Role::Dest if form.has("shared::cluster") && name.starts_with("mbarrier.arrive") => {
-            Err("the state of a barrier elsewhere in the cluster is not given: `_` is expected".to_owned())
-        }
-        Role::Selected | Role::SelectedDest => selected(names, operand, slot.role),
-        Role::Dest => dest(names, operand, ty, false),
-        Role::PredicateDest | Role::Predicate => predicate(names, operand, slot.role),
-        Role::Source => source(names, operand, ty, false, false),
-        Role::WideDest => elements(form, operand, names, &|operand| match operand {
-            Operand::Name("_") if !name.starts_with("cvt") => Ok(()),
-            operand => dest(names, operand, ty, true),
-        }),
-        Role::WideSource => {
-            let specials = name.starts_with("cvt");
-            elements(form, operand, names, &|operand| source(names, operand, ty, true, specials))
-        }
-        Role::Address => {
-            // What arrives at a barrier reaches shared memory only, whose addresses fit into 32 bits.
-            let space = space(form).or(name.contains(".async").then_some(Space::Shared));
-            address(names, operand, space, name.starts_with("st"))
-        }
-    }
-}
-
-/// The space that an access names; `None` is the generic one.
-fn space(form: &Form<'_>) -> Option<Space> {
-    let spaces = [
-        "global",
-        "const",
-        "shared",
-        "shared::cta",
-        "shared::cluster",
-        "local",
-        "param",
-        "param::entry",
-        "param::func",
-    ];
-    form.any(&spaces).and_then(Space::from_name)
-}
-
-fn double(ty: Type) -> Type {
-    match ty {
-        Type::U16 => Type::U32,
-        Type::S16 => Type::S32,
-        Type::U32 => Type::U64,
-        Type::S32 => Type::S64,
-        ty => ty,
-    }
-}
-
-/// The elements of what is loaded or stored: as many as the name says.
-fn elements(
-    form: &Form<'_>,
-    operand: &Operand<'_>,
-    names: &Names<'_>,
-    each: &dyn Fn(&Operand<'_>) -> Result<(), String>,
-) -> Result<(), String> {
-    let wanted = match form.any(&["v2", "v4", "v8"]) {
-        Some("v2") => 2,
-        Some("v4") => 4,
-        Some(_) => 8,
-        None => return each(operand),
-    };
-    match operand {
-        Operand::Vector(list) if list.len() == wanted => list.iter().try_for_each(each),
-        Operand::Vector(list) => Err(format!("{wanted} elements expected, {} found", list.len())),
-        Operand::Name(name) => match names.find(name) {
-            Some(NameKind::Register { elements, .. }) if *elements as usize == wanted => Ok(()),
-            _ => Err(format!("`{name}` is not a vector of {wanted} elements")),
-        },
-        _ => Err(format!("a vector of {wanted} elements is expected")),
-    }
 }
 
 /// `brx.idx` has an index of 32 bits and a list of labels.

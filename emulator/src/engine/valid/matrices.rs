@@ -1,11 +1,13 @@
 //! Whether the vectors of matrix instructions have as many registers as their shapes and types ask for, of those that ptxas 13.0 takes.
 
-use cuda_ptx::{Literal, Operand, Type};
+use cuda_ptx::{Literal, Operand, Space, Type};
 
+use super::addresses::{Width, address};
 use super::forms::Role;
-use super::names::{NameKind, Names};
-use super::operands::{is_float, is_integer, predicate, register, source};
-use super::vectors::{Elements, counted};
+use super::matrix_vectors::{Takes, VectorOperand, no_doubles, no_predicates, vector};
+use super::names::Names;
+use super::operands::{fits, predicate, register, source};
+use super::vectors::{Access, counted};
 
 /// Types of elements, and their bits.
 const ELEMENTS: &[(&str, usize)] = &[
@@ -23,38 +25,6 @@ const ELEMENTS: &[(&str, usize)] = &[
     ("u4", 4),
     ("b1", 1),
 ];
-
-/// Which types the registers of a vector may have together.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Takes {
-    /// Bits, and this type.
-    Itself(Type),
-    Bits,
-    Integers,
-    /// Of this size.
-    Bytes(usize),
-}
-
-impl Takes {
-    /// Whether these elements go together with it, apart from their size.
-    fn these(self, elements: Elements) -> bool {
-        match (self, elements) {
-            (_, Elements::Bits) | (Takes::Bytes(8), _) => true,
-            (Takes::Itself(ty), Elements::Registers(found)) => ty == found,
-            (Takes::Integers, Elements::Registers(found)) => is_integer(found),
-            (Takes::Bytes(_), Elements::Registers(_)) | (Takes::Integers, Elements::Integers) => true,
-            (Takes::Itself(ty), Elements::Singles) => ty == Type::F32,
-            _ => false,
-        }
-    }
-}
-
-/// A vector: how many registers, and of what kind.
-#[derive(Clone, Copy)]
-struct VectorOperand {
-    count: usize,
-    takes: Takes,
-}
 
 /// Rows of A, columns of B, and columns of A.
 struct Shape {
@@ -128,8 +98,7 @@ fn sides(name: &str, of_wmma: bool) -> Vec<VectorOperand> {
         let count = elements * bits / (32 * bits.clamp(32, 64));
         VectorOperand { count, takes: takes(ty, of_wmma) }
     };
-    let quads = !of_wmma && (m, n, k) == (8, 8, 4) && a.0 == "f16";
-    if quads {
+    if !of_wmma && is_quads(m, k, a.0) {
         let sum =
             |(ty, bits): (&'static str, usize)| VectorOperand { count: bits / 4, takes: takes(ty, false) };
         let factor = VectorOperand { count: 2, takes: takes(a.0, false) };
@@ -141,7 +110,12 @@ fn sides(name: &str, of_wmma: bool) -> Vec<VectorOperand> {
         true => VectorOperand { count: 8, takes: takes("f16", true) },
         false => vector(ty, elements),
     };
-    vec![vector(d, m * n), factor(a, m * k / kept), factor(b, k * n), vector(c, m * n)]
+    let mut sides = vec![vector(d, m * n), factor(a, m * k / kept), factor(b, k * n), vector(c, m * n)];
+    // Alone, a register is not one of bits of whatever type.
+    for side in sides.iter_mut().filter(|side| side.count == 1 && matches!(a.0, "s8" | "u8")) {
+        side.takes = Takes::Integers;
+    }
+    sides
 }
 
 /// What registers with elements of that type may be.
@@ -159,7 +133,10 @@ fn takes(ty: &str, of_wmma: bool) -> Takes {
 
 fn all(names: &Names<'_>, operands: &[Operand<'_>], wanted: &[VectorOperand]) -> Result<(), String> {
     let mut pairs = operands.iter().zip(wanted).enumerate();
-    pairs.try_for_each(|(at, (operand, wanted))| vector(names, at, operand, *wanted))
+    pairs.try_for_each(|(at, (operand, wanted))| {
+        let access = if at == 0 { Access::Written } else { Access::Read };
+        vector(names, at, operand, (*wanted, access))
+    })
 }
 
 /// `mma d, a, b, c`, of a sparse A `metadata, selector`, and with `.block_scale` two pairs of `scale, {byte, thread}`.
@@ -169,6 +146,7 @@ fn product(name: &str, operands: &[Operand<'_>], names: &Names<'_>) -> Result<()
     expect(operands, 4 + sparse + scales)?;
     layouts_and_sums(name)?;
     all(names, operands, &sides(name, false))?;
+    one_by_one(name, operands, names)?;
     match operands {
         [_, _, _, _, metadata, selector, ..] if sparse > 0 => {
             single(names, 4, metadata)?;
@@ -178,13 +156,47 @@ fn product(name: &str, operands: &[Operand<'_>], names: &Names<'_>) -> Result<()
     }
 }
 
+/// Whether each quarter of a warp has matrices of its own.
+fn is_quads(m: usize, k: usize, a: &str) -> bool {
+    (m, k, a) == (8, 4, "f16")
+}
+
+/// What each element of the vectors may be. `sm_90` lacks some forms, of which ptxas makes calls, which take no predicates; to the products of
+/// floats of 8 bits it adds C in additions of their own, which take singles.
+fn one_by_one(name: &str, operands: &[Operand<'_>], names: &Names<'_>) -> Result<(), String> {
+    let types = types(name);
+    let (Some(Shape { m, k, .. }), [(d, _), (a, _), ..]) = (Shape::of(name), types.as_slice()) else {
+        return Ok(());
+    };
+    let sources = || operands.iter().enumerate().take(4).skip(1);
+    let emulated = matches!(*a, "e4m3" | "e5m2" | "s4" | "u4") || name.contains(".xor.popc");
+    if emulated || is_quads(m, k, a) {
+        sources().try_for_each(|(at, operand)| no_predicates(names, at, operand))?;
+    }
+    if *d != "f32" || !matches!(*a, "e4m3" | "e5m2") {
+        return Ok(());
+    }
+    sources().take(2).try_for_each(|(at, operand)| no_doubles(at, operand))?;
+    let is_single = |part: &Operand<'_>| match register(names, part) {
+        Some(ty) => fits(Type::F32, ty, false),
+        None => matches!(part, Operand::Literal(Literal::F32(_) | Literal::F64(_))),
+    };
+    let sums = [0, 3].into_iter().filter_map(|at| Some((at, operands.get(at)?)));
+    sums.into_iter().try_for_each(|(at, operand)| match operand {
+        Operand::Vector(list) if !list.iter().all(is_single) => {
+            Err(format!("operand {}: registers of type .f32 are expected", at + 1))
+        }
+        _ => Ok(()),
+    })
+}
+
 /// Whether the layouts of A and B, and the types of C and D, go together.
 fn layouts_and_sums(name: &str) -> Result<(), String> {
     let types = types(name);
     let (Some(Shape { m, k, .. }), [(d, _), (a, _), _, (c, _)]) = (Shape::of(name), types.as_slice()) else {
         return Ok(());
     };
-    let quads = (m, k, *a) == (8, 4, "f16");
+    let quads = is_quads(m, k, a);
     if !quads && name.contains(".col.row.") {
         return Err("A is `.row` and B `.col` in this shape".to_owned());
     }
@@ -200,12 +212,12 @@ fn move_matrix(
     name: &str,
     operands: &[Operand<'_>],
     names: &Names<'_>,
-    (at, address): (usize, usize),
+    (at, place): (usize, usize),
 ) -> Result<(), String> {
     if !matches!(operands.len(), 2 | 3) {
         return Err(format!("2 to 3 operands expected, {} found", operands.len()));
     }
-    bracketed(names, operands, address)?;
+    bracketed(name, names, operands, place)?;
     if let Some(stride) = operands.get(2) {
         source(names, stride, Type::U32, false, false).map_err(|message| format!("operand 3: {message}"))?;
     }
@@ -222,7 +234,12 @@ fn move_matrix(
     let halves = *ty == "f16" && matches!(side, Some("a" | "b"));
     let count = if halves { 8 } else { elements * bits / (32 * bits.clamp(&32, &64)) };
     match operands.get(at) {
-        Some(operand) => vector(names, at, operand, VectorOperand { count, takes: takes(ty, true) }),
+        Some(operand) => {
+            no_predicates(names, at, operand)?;
+            no_doubles(at, operand)?;
+            let elements = VectorOperand { count, takes: takes(ty, true) };
+            vector(names, at, operand, (elements, moved(place)))
+        }
         None => Ok(()),
     }
 }
@@ -246,11 +263,20 @@ fn group(name: &str, operands: &[Operand<'_>], names: &Names<'_>) -> Result<(), 
     for (at, operand) in operands.iter().enumerate() {
         let wrong = |message: String| format!("operand {}: {message}", at + 1);
         match at {
-            0 => vector(names, at, operand, VectorOperand { count: n * bits / 64, takes: of_group(d) })?,
-            1 if in_registers => vector(names, at, operand, VectorOperand { count: 4, takes: of_group(a) })?,
+            0 => {
+                let sums = VectorOperand { count: n * bits / 64, takes: of_group(d) };
+                // Sums are added to.
+                vector(names, at, operand, (sums, Access::Read))?;
+                vector(names, at, operand, (sums, Access::Written))?;
+            }
+            1 if in_registers => {
+                let factors = VectorOperand { count: 4, takes: of_group(a) };
+                vector(names, at, operand, (factors, Access::Read))?;
+            }
             1 | 2 => source(names, operand, Type::U64, false, false).map_err(wrong)?,
             3 if sparse => single(names, at, operand)?,
             4 if sparse => constant(at, operand, &[0, 1])?,
+            at if at == before && matches!(operand, Operand::Literal(_)) => constant(at, operand, &[0, 1])?,
             at if at == before => predicate(names, operand, Role::Predicate).map_err(wrong)?,
             at if at <= before + scales => constant(at, operand, &[-1, 1])?,
             _ => constant(at, operand, &[0, 1])?,
@@ -264,34 +290,43 @@ fn rows(
     name: &str,
     operands: &[Operand<'_>],
     names: &Names<'_>,
-    (at, address): (usize, usize),
+    (at, place): (usize, usize),
 ) -> Result<(), String> {
     expect(operands, 2)?;
-    bracketed(names, operands, address)?;
+    bracketed(name, names, operands, place)?;
     let matrices = name.split('.').find_map(|part| part.strip_prefix('x')?.parse::<usize>().ok());
     let registers = if name.contains(".m16n16.") { 2 } else { 1 };
     match (operands.get(at), matrices) {
         (Some(operand), Some(matrices)) => {
             let count = registers * matrices;
-            vector(names, at, operand, VectorOperand { count, takes: Takes::Bytes(4) })
+            vector(names, at, operand, (VectorOperand { count, takes: Takes::Bytes(4) }, moved(place)))
         }
         _ => Ok(()),
     }
 }
 
-/// An address in brackets, of whatever space.
-fn bracketed(names: &Names<'_>, operands: &[Operand<'_>], at: usize) -> Result<(), String> {
-    match operands.get(at) {
-        Some(Operand::Address { base, .. }) if register(names, base).is_none_or(|ty| !is_float(ty)) => Ok(()),
-        Some(Operand::Indexed(..) | Operand::IndexedBy { .. }) => Ok(()),
-        _ => Err(format!("operand {}: an address in brackets is expected", at + 1)),
-    }
+/// What becomes of the registers: those in front of the address are loaded.
+fn moved(place: usize) -> Access {
+    if place == 0 { Access::Read } else { Access::Written }
+}
+
+/// The address of a matrix or of rows, in the space that the name says.
+fn bracketed(name: &str, names: &Names<'_>, operands: &[Operand<'_>], at: usize) -> Result<(), String> {
+    let missing = || format!("operand {}: an address in brackets is expected", at + 1);
+    let operand = operands.get(at).ok_or_else(missing)?;
+    let space = name.split('.').find_map(|part| match Space::from_name(part)? {
+        space @ (Space::Global | Space::Shared) => Some(space),
+        _ => None,
+    });
+    let width = if space.is_some() && !name.starts_with("wmma") { Width::Two } else { Width::Four };
+    address(names, operand, space, width).map_err(|message| format!("operand {}: {message}", at + 1))
 }
 
 /// A register of 32 bits, of whatever type.
 fn single(names: &Names<'_>, at: usize, operand: &Operand<'_>) -> Result<(), String> {
     match register(names, operand) {
-        Some(ty) if ty.size() == 4 => Ok(()),
+        // ptxas counts a predicate among these.
+        Some(ty) if ty.size() == 4 || ty == Type::Pred => Ok(()),
         _ => Err(format!("operand {}: a register of 32 bits is expected", at + 1)),
     }
 }
@@ -300,36 +335,5 @@ fn constant(at: usize, operand: &Operand<'_>, possible: &[i64]) -> Result<(), St
     match operand {
         Operand::Literal(Literal::Int(number)) if possible.contains(number) => Ok(()),
         _ => Err(format!("operand {}: one of {possible:?} is expected", at + 1)),
-    }
-}
-
-/// A vector of registers: as many as are wanted, of types that go together.
-fn vector(names: &Names<'_>, at: usize, operand: &Operand<'_>, wanted: VectorOperand) -> Result<(), String> {
-    let (at, count) = (at + 1, wanted.count);
-    let expected = || format!("operand {at}: a vector of {} is expected", counted(count, "register"));
-    let list = match operand {
-        Operand::Vector(list) => list.as_slice(),
-        Operand::Name(name) => match names.find(name) {
-            Some(NameKind::Register { elements, .. }) if *elements > 1 && *elements as usize == count => {
-                return Ok(());
-            }
-            _ => return Err(expected()),
-        },
-        _ => return Err(expected()),
-    };
-    if list.len() != count {
-        return Err(format!("operand {at}: {} expected, {} found", counted(count, "register"), list.len()));
-    }
-    let types: Vec<Type> = list.iter().filter_map(|part| register(names, part)).collect();
-    let size = if let Takes::Bytes(bytes) = wanted.takes { bytes } else { 4 };
-    if types.iter().any(|ty| ty.size() != size || *ty == Type::Pred) {
-        return Err(format!("operand {at}: registers of {} bits are expected", 8 * size));
-    }
-    let elements = Elements::of(names, list).map_err(|message| format!("operand {at}: {message}"))?;
-    match elements {
-        Some(found) if !wanted.takes.these(found) => {
-            Err(format!("operand {at}: {} are not expected", found.describe()))
-        }
-        _ => Ok(()),
     }
 }

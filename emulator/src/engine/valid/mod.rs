@@ -3,8 +3,11 @@
 //!
 //! Names, types, numbers of operands, state spaces, labels, guards, limits, and the version and target they need are checked for all
 //! functions, whether or not they are reached. Whether the engine can run the code is not checked here: the forms are those of the ISA.
-//! `tests/engine/invalid.rs` has an example of each rule; `tests/mutate_ptx.rs` compares with ptxas 13.0 over thousands of changed files.
+//! `tests/engine/invalid.rs` and `invalid_operands.rs` have an example of each rule; `tests/mutate_ptx.rs` compares with ptxas 13.0 over thousands
+//! of changed files and instructions.
 
+mod addresses;
+mod bulk_forms;
 mod calls;
 mod constants;
 mod declarations;
@@ -12,13 +15,16 @@ mod duplicates;
 mod forms;
 mod instruction;
 mod matrices;
+mod matrix_vectors;
 mod modifiers;
 mod moves;
 mod names;
 mod operands;
 mod order;
 mod since;
+mod slots;
 mod target;
+mod tensors;
 mod textures;
 mod vectors;
 

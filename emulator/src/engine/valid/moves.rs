@@ -5,6 +5,7 @@ use cuda_ptx::{Literal, Operand, Space, Type};
 use super::forms::Role;
 use super::names::{NameKind, Names};
 use super::operands::{dest, is_float, is_special, predicate, register, source, special_fits};
+use super::vectors::{Access, Elements, counted};
 
 /// `mov`: of registers, numbers and addresses, and between a register and its parts.
 pub(super) fn mov(operands: &[Operand<'_>], names: &Names<'_>, ty: Type, vector: u32) -> Result<(), String> {
@@ -27,15 +28,12 @@ pub(super) fn mov(operands: &[Operand<'_>], names: &Names<'_>, ty: Type, vector:
         if !whole(to) || !whole(from) {
             return Err(format!("a vector of {vector} elements is expected on both sides"));
         }
-        if let Operand::Vector(list) = to {
-            list.iter()
-                .filter(|part| **part != Operand::Name("_"))
-                .try_for_each(|part| dest(names, part, ty, false))?;
-        }
-        return match from {
-            Operand::Vector(list) => list.iter().try_for_each(|part| source(names, part, ty, false, false)),
-            _ => Ok(()),
-        };
+        return [(to, Access::Written), (from, Access::Read)].into_iter().try_for_each(|(side, access)| {
+            match side {
+                Operand::Vector(list) => Elements::expect(names, list, access, (ty, false)),
+                _ => Ok(()),
+            }
+        });
     }
     if ty == Type::Pred {
         predicate(names, to, Role::PredicateDest)?;
@@ -44,19 +42,16 @@ pub(super) fn mov(operands: &[Operand<'_>], names: &Names<'_>, ty: Type, vector:
     match (parts(to, names), parts(from, names)) {
         (Some(_), Some(_)) => Err("both sides are vectors".to_owned()),
         (Some(list), None) => {
-            if let Parts::Listed(list) = list {
-                if list.iter().all(|part| *part == Operand::Name("_")) {
-                    return Err("a register is expected among the parts".to_owned());
-                }
-                if list.iter().any(|part| matches!(part, Operand::Literal(_))) {
-                    return Err("a number cannot be written to".to_owned());
-                }
+            if let Parts::Listed(list) = list
+                && list.iter().any(|part| matches!(part, Operand::Literal(_)))
+            {
+                return Err("a number cannot be written to".to_owned());
             }
-            packed(&list, names, ty)?;
+            packed(&list, names, ty, Access::Written)?;
             value(from, names, ty)
         }
         (None, Some(list)) => {
-            packed(&list, names, ty)?;
+            packed(&list, names, ty, Access::Read)?;
             dest(names, to, ty, false)
         }
         (None, None) => {
@@ -131,25 +126,21 @@ fn parts<'o, 'a>(operand: &'o Operand<'a>, names: &Names<'_>) -> Option<Parts<'o
 }
 
 /// Whether the parts of a register of type `ty` are as wide as it together.
-fn packed(parts: &Parts<'_, '_>, names: &Names<'_>, ty: Type) -> Result<(), String> {
-    let count = match parts {
-        Parts::Listed(list) => list.len(),
-        Parts::Vector(_, elements) => *elements,
+fn packed(parts: &Parts<'_, '_>, names: &Names<'_>, ty: Type, access: Access) -> Result<(), String> {
+    let (count, bytes) = match parts {
+        Parts::Listed(list) => {
+            // ptxas takes halves of 32 bits that are left out also where they are read.
+            let left_out = |part: &&Operand<'_>| ty == Type::B32 && **part == Operand::Name("_");
+            let known = list.iter().filter(|part| !left_out(part));
+            (list.len(), Elements::of(names, known, access)?.bytes())
+        }
+        Parts::Vector(part, elements) => (*elements, Some(part.size())),
     };
-    let size = ty.size() / count.max(1);
-    let is_part = |part: Type| part != Type::Pred && part.size() == size;
-    let fits = |operand: &Operand<'_>| match register(names, operand) {
-        Some(part) => is_part(part),
-        None => matches!(operand, Operand::Literal(_) | Operand::Name("_")),
-    };
-    let all = match parts {
-        Parts::Listed(list) => list.iter().all(fits),
-        Parts::Vector(part, _) => is_part(*part),
-    };
-    if all && matches!(ty, Type::B16 | Type::B32 | Type::B64 | Type::B128) {
+    let is_whole = bytes.is_none_or(|bytes| bytes * count == ty.size());
+    if is_whole && matches!(ty, Type::B16 | Type::B32 | Type::B64 | Type::B128) {
         return Ok(());
     }
-    Err(format!("a vector of {count} registers is not as wide as {ty}"))
+    Err(format!("a vector of {} is not as wide as {ty}", counted(count, "register")))
 }
 
 /// Whether `mov` takes the address of what has that name.

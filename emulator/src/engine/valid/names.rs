@@ -15,6 +15,7 @@ pub(super) enum NameKind {
     Variable {
         space: Space,
         array: bool,
+        ty: Type,
     },
     /// A parameter: of the kernel, which is only read; of the function; or of a call, which its body declares.
     Param {
@@ -54,7 +55,7 @@ impl NameKind {
                 array: array
                     .then(|| (variable.size(), variable.align.unwrap_or(variable.element_size() as u32))),
             },
-            space => NameKind::Variable { space, array },
+            space => NameKind::Variable { space, array, ty: variable.ty },
         }
     }
 }

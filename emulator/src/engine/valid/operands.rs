@@ -1,6 +1,6 @@
 //! Whether an operand is what its instruction wants.
 
-use cuda_ptx::{Literal, Operand, Space, Type};
+use cuda_ptx::{Literal, Operand, Type};
 
 use super::super::special::Special;
 use super::forms::Role;
@@ -12,6 +12,8 @@ enum Kind {
     Predicate,
     Bits,
     Integer,
+    /// Two integers in a register of bits.
+    Packed,
     Float,
 }
 
@@ -20,9 +22,8 @@ fn kind(ty: Type) -> Kind {
     match ty {
         T::Pred => Kind::Predicate,
         T::B8 | T::B16 | T::B32 | T::B64 | T::B128 => Kind::Bits,
-        T::U8 | T::U16 | T::U32 | T::U64 | T::S8 | T::S16 | T::S32 | T::S64 | T::U16x2 | T::S16x2 => {
-            Kind::Integer
-        }
+        T::U8 | T::U16 | T::U32 | T::U64 | T::S8 | T::S16 | T::S32 | T::S64 => Kind::Integer,
+        T::U16x2 | T::S16x2 => Kind::Packed,
         _ => Kind::Float,
     }
 }
@@ -74,16 +75,18 @@ pub(super) fn fits(wanted: Type, register: Type, wide: bool) -> bool {
         Kind::Bits => true,
         // ptxas counts a packed register among the integers.
         Kind::Integer => have != Kind::Float || register == Type::F16x2,
+        Kind::Packed => have == Kind::Bits || register == Type::F16x2,
         // Tensor formats stand in registers of bits.
-        _ => have == Kind::Bits || register == wanted || wanted == Type::Bf16x2 && register == Type::F16x2,
+        _ => have == Kind::Bits || register == wanted,
     }
 }
 
 /// Whether a number can be a value of that type.
-fn number_fits(wanted: Type, literal: Literal) -> bool {
+pub(super) fn number_fits(wanted: Type, literal: Literal) -> bool {
     match (kind(wanted), literal) {
         (Kind::Float, Literal::Int(_)) => false,
         (Kind::Float, _) => matches!(wanted, Type::F32 | Type::F64),
+        (Kind::Packed, _) => false,
         (_, Literal::Int(_)) => true,
         (kind, Literal::F32(_)) => kind == Kind::Bits && wanted.size() == 4,
         (kind, Literal::F64(_)) => kind == Kind::Bits && wanted.size() == 8,
@@ -92,6 +95,11 @@ fn number_fits(wanted: Type, literal: Literal) -> bool {
 
 /// Numbers with a name.
 const NUMBERS: &[&str] = &["WARP_SZ"];
+
+pub(super) fn is_number(name: &str) -> bool {
+    NUMBERS.contains(&name)
+}
+
 /// Families of special registers of which the engine has no or only some.
 const SPECIALS: &[&str] = &[
     "%tid",
@@ -145,6 +153,11 @@ pub(super) fn special_fits(name: &str, ty: Type) -> bool {
         // It has no special register at all, or is told elsewhere.
         _ => true,
     }
+}
+
+/// The type of a special register that is no vector.
+pub(super) fn special_register(name: &str) -> Option<Type> {
+    [Type::U32, Type::U64].into_iter().find(|ty| is_special(name) && special_fits(name, *ty))
 }
 
 /// A register without the selector of a video instruction (`%r1.b0`, `%r1.h10`).
@@ -261,11 +274,11 @@ fn show(operand: &Operand<'_>) -> String {
     }
 }
 
-fn wrong_type(operand: &Operand<'_>, found: Type, wanted: &str) -> String {
+pub(super) fn wrong_type(operand: &Operand<'_>, found: Type, wanted: &str) -> String {
     format!("{} is {found}, and {wanted} is expected", show(operand))
 }
 
-fn not_a(operand: &Operand<'_>, wanted: &str) -> String {
+pub(super) fn not_a(operand: &Operand<'_>, wanted: &str) -> String {
     format!("{} found where {wanted} is expected", show(operand))
 }
 
@@ -302,7 +315,7 @@ pub(super) fn source(
     let wanted = || not_a(operand, &format!("a value of type {ty}"));
     match operand {
         Operand::Literal(literal) => number_fits(ty, *literal).then_some(()).ok_or_else(wanted),
-        Operand::Name(name) if NUMBERS.contains(name) => {
+        Operand::Name(name) if is_number(name) => {
             number_fits(ty, Literal::Int(0)).then_some(()).ok_or_else(wanted)
         }
         Operand::Name(name) if names.find(name).is_none() && is_special(name) => {
@@ -350,50 +363,5 @@ pub(super) fn predicate(names: &Names<'_>, operand: &Operand<'_>, role: Role) ->
         Some(Type::Pred) => Ok(()),
         Some(found) => Err(wrong_type(operand, found, "a predicate")),
         None => Err(not_a(operand, "a predicate")),
-    }
-}
-
-/// An address in that space; `None` is the generic one.
-pub(super) fn address(
-    names: &Names<'_>,
-    operand: &Operand<'_>,
-    space: Option<Space>,
-    writes: bool,
-) -> Result<(), String> {
-    let base = match operand {
-        Operand::Address { base, .. } => &**base,
-        Operand::Indexed(array, _) | Operand::IndexedBy { array, .. } => &Operand::Name(array),
-        operand => return Err(not_a(operand, "an address in brackets")),
-    };
-    if let Some(found) = register(names, base) {
-        let small = !matches!(space, None | Some(Space::Global));
-        let number = matches!(kind(found), Kind::Bits | Kind::Integer) && found != Type::B128;
-        return match found.size() {
-            8 if number => Ok(()),
-            4 if number && small => Ok(()),
-            _ => Err(wrong_type(base, found, "an address of 64 bits")),
-        };
-    }
-    let name = match base {
-        Operand::Name(name) => name,
-        Operand::Literal(_) if space == Some(Space::Local) => return Ok(()),
-        base => return Err(not_a(base, "a register or a variable")),
-    };
-    match (names.find(name), space) {
-        (Some(NameKind::Variable { space: of, .. }), Some(space)) if *of == space => Ok(()),
-        (Some(NameKind::Variable { space: Space::Global | Space::Shared | Space::Local, .. }), None) => {
-            Ok(())
-        }
-        (Some(NameKind::Param { of_kernel: true, .. }), Some(Space::Param)) if writes => {
-            Err(format!("the kernel's parameter `{name}` is only read"))
-        }
-        (Some(NameKind::Param { .. }), Some(Space::Param)) => Ok(()),
-        (Some(NameKind::Variable { space: of, .. }), _) => {
-            Err(format!("`{name}` lies in {of}, which the instruction does not access"))
-        }
-        (Some(NameKind::Param { .. }), _) => {
-            Err(format!("`{name}` is a parameter, which only .param accesses"))
-        }
-        _ => Err(not_a(base, "a register or a variable")),
     }
 }

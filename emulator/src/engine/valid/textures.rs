@@ -1,11 +1,11 @@
 //! Whether the vectors of texture and surface instructions are as long as their geometry and their results ask for, as ptxas 13.0 has it.
 
-use cuda_ptx::{Operand, Type};
+use cuda_ptx::{Operand, Space, Type};
 
 use super::forms::Role;
 use super::names::{NameKind, Names};
-use super::operands::{dest, is_float, is_integer, predicate, register};
-use super::vectors::{Elements, counted};
+use super::operands::{fits, predicate, source};
+use super::vectors::{Access, Elements, counted};
 
 /// Checks the operands of `tex`, `tld4`, `suld`, `sust` and `sured` whose name has a form.
 pub(super) fn check(name: &str, operands: &[Operand<'_>], names: &Names<'_>) -> Result<(), String> {
@@ -23,7 +23,7 @@ pub(super) fn check(name: &str, operands: &[Operand<'_>], names: &Names<'_>) -> 
             .map_err(|message| format!("operand {}: {message}", place + 1))?;
         if is_texture {
             gradients(&parts, operands, geometry, names)?;
-            offsets(&parts, operands, geometry)?;
+            offsets(&parts, operands, geometry, names)?;
         }
     }
     match mnemonic {
@@ -80,34 +80,69 @@ fn object(
         },
         _ => return Err("an object and coordinates are expected in brackets".to_owned()),
     };
-    for object in objects {
-        match register(names, object) {
-            Some(ty) if ty.size() != 8 || is_float(ty) => {
-                return Err(format!("an object is in a register of 64 bits, and this one is {ty}"));
-            }
-            _ => {}
-        }
-    }
+    objects.iter().try_for_each(|object| handle(object, is_texture, names))?;
     let Operand::Vector(list) = place else { return Ok(()) };
     long_enough(list, least)?;
-    let is_layered = geometry.starts_with('a');
-    for (at, element) in list.iter().enumerate() {
-        let whole = at == 0 && is_layered;
-        match register(names, element) {
-            Some(ty) if ty.size() != 4 || ty == Type::Pred || whole && is_float(ty) => {
-                return Err(format!("a coordinate is {ty}"));
+    // In front of the coordinates in a layer of a texture stands its number; ptxas looks at the others less closely.
+    let is_layered = is_texture && geometry.starts_with('a');
+    let (layer, own) = list.split_at(usize::from(is_layered).min(list.len()));
+    if !layer.is_empty() {
+        match Elements::of(names, layer, Access::Read)? {
+            Elements::Registers(ty) if !fits(Type::U32, ty, false) => {
+                return Err(format!("the number of a layer is {ty}"));
+            }
+            Elements::Singles | Elements::Doubles => {
+                return Err("the number of a layer has no fraction".to_owned());
             }
             _ => {}
         }
+        if own.is_empty() {
+            return Ok(());
+        }
     }
-    // In front of the coordinates in a layer stands its number; ptxas looks at the others less closely.
-    let own = list.get(usize::from(is_layered)..).unwrap_or_default();
-    match Elements::of(names, own)? {
-        Some(elements) if !is_layered && !are_coordinates(elements, by) => match elements {
-            Elements::Registers(ty) => Err(format!("a coordinate is {ty}")),
-            elements => Err(format!("{} are no coordinates here", elements.describe())),
-        },
-        _ => Ok(()),
+    let elements = Elements::of(names, own, Access::Read)?;
+    let is_right = match layer.is_empty() {
+        true => are_coordinates(elements, by),
+        false => elements.bytes().is_none_or(|bytes| bytes == 4),
+    };
+    match elements {
+        _ if is_right => Ok(()),
+        Elements::Registers(ty) => Err(format!("a coordinate is {ty}")),
+        elements => Err(format!("{} are no coordinates here", elements.describe())),
+    }
+}
+
+/// A texture, a sampler or a surface: a variable of such a type, or a register of 64 bits with its handle.
+fn handle(object: &Operand<'_>, is_texture: bool, names: &Names<'_>) -> Result<(), String> {
+    let is_right = |ty: Type| is_texture != (ty == Type::Surfref);
+    let expected = if is_texture { "a texture or a sampler" } else { "a surface" };
+    let found = match object {
+        Operand::Name(name) => names.find(name),
+        _ => None,
+    };
+    match found {
+        Some(NameKind::Register { ty, elements: 1 }) if fits(Type::U64, *ty, false) => Ok(()),
+        Some(NameKind::Register { ty, .. }) => {
+            Err(format!("an object is in a register of 64 bits, and this one is {ty}"))
+        }
+        Some(NameKind::Variable { ty, .. } | NameKind::Param { ty, .. })
+            if ty.is_opaque() && is_right(*ty) =>
+        {
+            Ok(())
+        }
+        // Before PTX 1.5, of whatever type.
+        Some(NameKind::Variable { space: Space::Tex, .. }) if is_texture => Ok(()),
+        _ => Err(format!("{expected} is expected")),
+    }
+}
+
+/// `txq` and `suq` ask about an object in brackets.
+pub(super) fn query(name: &str, operands: &[Operand<'_>], names: &Names<'_>) -> Result<(), String> {
+    match operands.get(1) {
+        Some(Operand::Address { base, offset: 0 }) => {
+            handle(base, name.starts_with("txq"), names).map_err(|message| format!("operand 2: {message}"))
+        }
+        _ => Err("operand 2: an object in brackets is expected".to_owned()),
     }
 }
 
@@ -115,8 +150,10 @@ fn object(
 fn are_coordinates(elements: Elements, by: Option<Type>) -> bool {
     let by_floats = by == Some(Type::F32);
     match elements {
-        Elements::Bits => true,
-        Elements::Registers(ty) => is_integer(ty) || by_floats && ty == Type::F32,
+        Elements::Registers(ty) => match ty {
+            Type::B32 | Type::U32 | Type::S32 => true,
+            ty => by_floats && ty == Type::F32,
+        },
         Elements::Integers => !by_floats,
         Elements::Singles | Elements::Doubles => by_floats,
     }
@@ -137,15 +174,7 @@ fn gradients(
             Some(Operand::Vector(list)) => {
                 let least = dimensions(geometry).unwrap_or(1);
                 long_enough(list, least)
-                    .and_then(|()| match Elements::of(names, list)? {
-                        Some(Elements::Integers) => {
-                            Err("a gradient is a number without a fraction".to_owned())
-                        }
-                        Some(Elements::Registers(ty)) if ty != Type::F32 => {
-                            Err(format!("a gradient is {ty}"))
-                        }
-                        _ => Ok(()),
-                    })
+                    .and_then(|()| Elements::expect(names, list, Access::Read, (Type::F32, false)))
                     .map_err(|message| format!("operand {}: {message}", at + 1))?;
             }
             _ => return Err(format!("operand {}: a vector is expected", at + 1)),
@@ -154,16 +183,27 @@ fn gradients(
     Ok(())
 }
 
-/// The offsets in texels are as many as the geometry has dimensions.
-fn offsets(parts: &[&str], operands: &[Operand<'_>], geometry: &str) -> Result<(), String> {
-    let Some(least) = dimensions(geometry) else { return Ok(()) };
+/// The offsets in texels, as many as the geometry has dimensions, and what texels are compared with.
+fn offsets(
+    parts: &[&str],
+    operands: &[Operand<'_>],
+    geometry: &str,
+    names: &Names<'_>,
+) -> Result<(), String> {
     let before = if parts.contains(&"grad") { 4 } else { 2 + usize::from(parts.contains(&"level")) };
-    match operands.get(before) {
-        Some(Operand::Vector(list)) => {
-            long_enough(list, least).map_err(|message| format!("operand {}: {message}", before + 1))
-        }
-        _ => Ok(()),
+    let mut last = operands.iter().enumerate().skip(before);
+    if let (Some((_, Operand::Vector(list))), Some(least)) = (last.clone().next(), dimensions(geometry)) {
+        long_enough(list, least).map_err(|message| format!("operand {}: {message}", before + 1))?;
+        last.next();
     }
+    // Behind them what texels are compared with.
+    last.filter(|(_, operand)| !matches!(operand, Operand::Literal(_))).try_for_each(|(at, operand)| {
+        let wrong = |message: String| format!("operand {}: {message}", at + 1);
+        if geometry == "3d" {
+            return Err(wrong("texels of three dimensions are not compared".to_owned()));
+        }
+        source(names, operand, Type::F32, false, false).map_err(wrong)
+    })
 }
 
 /// What a texture gives: four values or two pairs of halves, and whether they are resident.
@@ -177,18 +217,13 @@ fn results(parts: &[&str], operands: &[Operand<'_>], names: &Names<'_>) -> Resul
         None => return Ok(()),
     };
     let count = if parts.contains(&"v2") { 2 } else { 4 };
-    let ty = parts.iter().find_map(|part| Type::from_name(part));
-    elements(
-        operand,
-        Some(count),
-        "operand 1",
-        &|part| match (part, ty) {
-            (Operand::Name("_"), _) => Ok(()),
-            (part, Some(ty @ (Type::F32 | Type::U32 | Type::S32))) => dest(names, part, ty, false),
-            (part, _) => is_register(names, part),
-        },
-        names,
-    )
+    let is_right = |found: Type| match parts.iter().find_map(|part| Type::from_name(part)) {
+        Some(Type::F32) => fits(Type::F32, found, false) || fits(Type::U32, found, false),
+        Some(Type::F16) => found.size() == 2,
+        Some(ty) => fits(ty, found, false),
+        None => true,
+    };
+    elements(operand, Some(count), ("operand 1", Access::Written), &is_right, names)
 }
 
 /// What a surface gives or takes: as many as the name says, which without a vector's length is not looked at.
@@ -200,40 +235,45 @@ fn texels(parts: &[&str], at: usize, operands: &[Operand<'_>], names: &Names<'_>
         None => None,
     };
     let size = parts.iter().find_map(|part| Type::from_name(part)).map_or(1, Type::size);
-    let wide_enough = |part: &Operand<'_>| match register(names, part) {
-        Some(ty) if ty.size() < size || ty == Type::Pred => Err(format!("a texel is {ty}")),
-        _ => Ok(()),
-    };
-    elements(operand, count, &format!("operand {}", at + 1), &wide_enough, names)
+    let is_wide_enough = |found: Type| found.size() >= size && found != Type::Pred;
+    let access = if at == 0 { Access::Written } else { Access::Read };
+    elements(operand, count, (&format!("operand {}", at + 1), access), &is_wide_enough, names)
 }
 
-fn is_register(names: &Names<'_>, part: &Operand<'_>) -> Result<(), String> {
-    match register(names, part) {
-        Some(ty) if ty != Type::Pred => Ok(()),
-        _ => Err("a register is expected".to_owned()),
-    }
-}
-
-/// Calls `each` for the elements of a vector, `count` of them if that is known; a register may be a vector itself.
+/// Checks the type of the elements of a vector, `count` of them if that is known; a register may be a vector itself.
 fn elements(
     operand: &Operand<'_>,
     count: Option<usize>,
-    place: &str,
-    each: &dyn Fn(&Operand<'_>) -> Result<(), String>,
+    (place, access): (&str, Access),
+    is_right: &dyn Fn(Type) -> bool,
     names: &Names<'_>,
 ) -> Result<(), String> {
+    let check = |list: &[Operand<'_>]| match Elements::of(names, list, access) {
+        Ok(Elements::Registers(found)) if !is_right(found) => {
+            Err(format!("{place}: registers of type {found} are not expected"))
+        }
+        Ok(Elements::Doubles) => Err(format!("{place}: a number of type .f64 is not expected")),
+        Ok(_) => Ok(()),
+        Err(message) => Err(format!("{place}: {message}")),
+    };
     match (operand, count) {
         (Operand::Vector(list), Some(count)) if list.len() != count => {
             Err(format!("{place}: {} expected, {} found", counted(count, "element"), list.len()))
         }
         (Operand::Vector(list), _) => {
             long_enough(list, 1).map_err(|message| format!("{place}: {message}"))?;
-            list.iter().try_for_each(each).map_err(|message| format!("{place}: {message}"))
+            check(list)
         }
         (Operand::Name(name), Some(count)) => match names.find(name) {
             Some(NameKind::Register { elements, .. }) if *elements as usize == count => Ok(()),
             _ => Err(format!("{place}: a vector of {} is expected", counted(count, "element"))),
         },
+        (Operand::Name(name), None)
+            if matches!(names.find(name), Some(NameKind::Register { elements: 2.., .. })) =>
+        {
+            Ok(())
+        }
+        (operand, None) => check(std::slice::from_ref(operand)),
         _ => Ok(()),
     }
 }

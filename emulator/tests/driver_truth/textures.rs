@@ -76,7 +76,7 @@ fn sizes(row: &mut Row) {
         resource(CUresourcetype::CU_RESOURCE_TYPE_LINEAR, CUDA_RESOURCE_DESC_res { linear }),
         false,
     );
-    let pitch2D = CUDA_RESOURCE_DESC_res_pitch2D {
+    let rows = CUDA_RESOURCE_DESC_res_pitch2D {
         devPtr: memory,
         format,
         numChannels: 1,
@@ -86,7 +86,7 @@ fn sizes(row: &mut Row) {
     };
     ask(
         "pitched",
-        resource(CUresourcetype::CU_RESOURCE_TYPE_PITCH2D, CUDA_RESOURCE_DESC_res { pitch2D }),
+        resource(CUresourcetype::CU_RESOURCE_TYPE_PITCH2D, CUDA_RESOURCE_DESC_res { pitch2D: rows }),
         false,
     );
     let (layered, cube) = (CUDA_ARRAY3D_LAYERED, CUDA_ARRAY3D_CUBEMAP);
@@ -100,13 +100,13 @@ fn sizes(row: &mut Row) {
         ("acube", [13, 13, 18], cube | layered),
     ];
     for (label, size, flags) in arrays {
-        let (mut hArray, mut hMipmappedArray) = (null_mut(), null_mut());
+        let (mut array, mut mipmapped) = (null_mut(), null_mut());
         let descriptor = descriptor(size, flags | CUDA_ARRAY3D_SURFACE_LDST);
-        ok(unsafe { cuda.cuArray3DCreate(&mut hArray, &descriptor) });
-        let res = CUDA_RESOURCE_DESC_res { array: CUDA_RESOURCE_DESC_res_array { hArray } };
+        ok(unsafe { cuda.cuArray3DCreate(&mut array, &descriptor) });
+        let res = CUDA_RESOURCE_DESC_res { array: CUDA_RESOURCE_DESC_res_array { hArray: array } };
         ask(label, resource(CUresourcetype::CU_RESOURCE_TYPE_ARRAY, res), true);
-        ok(unsafe { cuda.cuMipmappedArrayCreate(&mut hMipmappedArray, &descriptor, 3) });
-        let mipmap = CUDA_RESOURCE_DESC_res_mipmap { hMipmappedArray };
+        ok(unsafe { cuda.cuMipmappedArrayCreate(&mut mipmapped, &descriptor, 3) });
+        let mipmap = CUDA_RESOURCE_DESC_res_mipmap { hMipmappedArray: mipmapped };
         let res = CUDA_RESOURCE_DESC_res { mipmap };
         ask(
             &format!("{label}, 3 levels"),

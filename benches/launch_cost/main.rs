@@ -361,11 +361,13 @@ impl Bench {
 
 /// Aligns the frames of what is called from where it stands.
 #[repr(align(4096))]
-struct StartOfPage;
+struct StartOfPage {
+    _frame: u8,
+}
 
 fn run_loop(variant: fn(&mut Bench), n: usize) {
     // How many instructions a copy takes depends on how both ends are aligned, and the process's environment shifts the stack.
-    black_box(&mut StartOfPage);
+    black_box(&mut StartOfPage { _frame: 0 });
     let mut bench = Bench::new(&no_op_driver());
     for _ in 0..n {
         variant(black_box(&mut bench));

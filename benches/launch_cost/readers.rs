@@ -8,9 +8,9 @@ use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, cuda_launch};
 /// The streams of the variants below.
 pub(crate) struct Readers {
     other: Lane,
-    per_thread: Lane,
-    /// More than have a bit in a word of memory. Made by the variant that needs them.
+    /// Made by the variants that need them. More than have a bit in a word of memory.
     many: Vec<Lane>,
+    per_thread: Option<Lane>,
 }
 
 /// A stream and what its launches write.
@@ -27,8 +27,7 @@ impl Lane {
 
 impl Readers {
     pub(crate) fn new(context: &CudaContext) -> Self {
-        let (other, per_thread) = (context.new_stream().unwrap(), context.per_thread_stream());
-        Self { other: Lane::new(other), per_thread: Lane::new(per_thread), many: Vec::new() }
+        Self { other: Lane::new(context.new_stream().unwrap()), many: Vec::new(), per_thread: None }
     }
 }
 
@@ -55,7 +54,9 @@ pub(crate) const VARIANTS: &[Variant] = &[
         launch!(b, &mut b.readers.other);
     }),
     ("per-thread", |b| {
-        launch!(b, &mut b.readers.per_thread);
+        let context = b.stream.context();
+        let lane = b.readers.per_thread.get_or_insert_with(|| Lane::new(context.per_thread_stream()));
+        launch!(b, lane);
     }),
     // The last of sixty.
     ("stream-60", |b| {

@@ -325,7 +325,7 @@ impl Bench {
         let mut builder = stream.launch_builder(&function);
         builder.arg(&a).arg(&b).arg(&mut c).named("n", &32u32).named("alpha", &2.0f32);
         let named = builder.named("flags", &1u32).named("shape", &shape).prepare(CONFIG).unwrap();
-        let (around, readers) = (Around::new(&stream), Readers::new(&ctx));
+        let (around, readers) = (Around::new(&stream), Readers::default());
         let owned = Some((buffer(), buffer()));
         Self {
             config: CONFIG,

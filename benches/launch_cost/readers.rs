@@ -3,14 +3,15 @@
 #![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
 
 use crate::{CONFIG, Variant};
-use cuda_launch::{CudaContext, CudaStream, DeviceBuffer, cuda_launch};
+use cuda_launch::{CudaStream, DeviceBuffer, cuda_launch};
 
-/// The streams of the variants below.
+/// The streams of the variants below, made by the first that needs them: to the others each would be one more that is busy.
+#[derive(Default)]
 pub(crate) struct Readers {
-    other: Lane,
-    /// Made by the variants that need them. More than have a bit in a word of memory.
-    many: Vec<Lane>,
+    other: Option<Lane>,
     per_thread: Option<Lane>,
+    /// More than have a bit in a word of memory.
+    many: Vec<Lane>,
 }
 
 /// A stream and what its launches write.
@@ -22,12 +23,6 @@ struct Lane {
 impl Lane {
     fn new(stream: CudaStream) -> Self {
         Self { target: DeviceBuffer::uninit(&stream, 32).unwrap(), stream }
-    }
-}
-
-impl Readers {
-    pub(crate) fn new(context: &CudaContext) -> Self {
-        Self { other: Lane::new(context.new_stream().unwrap()), many: Vec::new(), per_thread: None }
     }
 }
 
@@ -51,7 +46,9 @@ pub(crate) const VARIANTS: &[Variant] = &[
             args: [slice(b.a), slice(b.b), slice_mut(b.c), 32u32] }
         }
         .unwrap();
-        launch!(b, &mut b.readers.other);
+        let context = b.stream.context();
+        let lane = b.readers.other.get_or_insert_with(|| Lane::new(context.new_stream().unwrap()));
+        launch!(b, lane);
     }),
     ("per-thread", |b| {
         let context = b.stream.context();

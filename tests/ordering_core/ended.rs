@@ -52,7 +52,7 @@ fn who_stands_for_a_writer_is_waited_for_by_readers() {
 fn a_wait_that_was_begun_before_does_not_cover_it() {
     let (memory, lanes) = (Rc::new(Memory::new(owner(1))), lanes(6));
     let [stands, ends, reader, slow, writer, last] = [0, 1, 2, 3, 4, 5].map(|n| lanes[n].clone());
-    [&stands, &slow].map(|lane| submit(lane, &memory, false));
+    [&stands, &slow].into_iter().for_each(|lane| drop(submit(lane, &memory, false)));
     ended(&stands);
     // The writer has waited for the first one, and waits for this one.
     *slow.0.meanwhile.borrow_mut() = Some(Box::new({

@@ -304,20 +304,19 @@ impl<Q: Queue> Accesses<Q> {
 
     /// Leaves one entry for all queues that have ended, so that the list does not grow with each of them, and their bits are free again.
     fn merge_ended<'a>(&'a self, mut list: MutexGuard<'a, List<Q>>) -> MutexGuard<'a, List<Q>> {
-        let (mut at, mut gone) = (0, Vec::new());
+        let mut at = 0;
         while at < list.entries.len() {
             match self.merge(&mut list, at) {
-                Some(entry) => gone.push(entry),
                 None => at += 1,
+                // As in `strike`.
+                Some(gone) => {
+                    drop(list);
+                    drop(gone);
+                    list = self.list();
+                }
             }
         }
-        if gone.is_empty() {
-            return list;
-        }
-        // As in `strike`.
-        drop(list);
-        drop(gone);
-        self.list()
+        list
     }
 
     /// Removes the entry at `at` if its queue has ended, and is done or another one stands for it from now on.

@@ -527,6 +527,38 @@ fn each_thread_has_its_own_per_thread_stream() {
     }
 }
 
+/// Also what a thread gave its own stream by the short way is waited for, and not what it waited for itself.
+#[test]
+fn launches_on_a_per_thread_stream_are_waited_for_unless_the_thread_has_waited() {
+    for rig in Rig::each() {
+        for (waits, more) in [(true, false), (true, true), (false, true)] {
+            let (x, mut z) = (rig.buffer(), rig.buffer());
+            let stream = rig.ctx.per_thread_stream();
+            let elsewhere = || {
+                rig.ctx.bind().unwrap();
+                let mut y = rig.buffer();
+                let mut launch = || (0..3).for_each(|_| rig.launch(&stream, &x, &mut y));
+                launch();
+                if waits {
+                    stream.synchronize().unwrap();
+                }
+                if more {
+                    launch();
+                }
+                std::mem::forget(y);
+            };
+            std::thread::scope(|scope| scope.spawn(elsewhere).join().unwrap());
+            rig.launch(rig.a(), &z, &mut rig.buffer());
+            let mut x = x;
+            reset();
+            rig.launch(rig.a(), &z, &mut x);
+            let waited: &[_] = if more { &[("idle", 0)] } else { &[] };
+            assert_eq!(marks(), waited, "the thread has waited: {waits}, and launched more: {more}");
+            z.view_mut().set_zero(rig.a()).unwrap();
+        }
+    }
+}
+
 #[test]
 fn handles_of_one_stream_do_not_wait_for_each_other() {
     for rig in Rig::each() {

@@ -25,6 +25,8 @@ mod waits;
 mod captures;
 #[path = "ordering_core/counts.rs"]
 mod counts;
+#[path = "ordering_core/ended.rs"]
+mod ended;
 #[path = "ordering_core/launches.rs"]
 mod launches;
 #[path = "ordering_core/lists.rs"]

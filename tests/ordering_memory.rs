@@ -41,18 +41,23 @@ enum Reader {
     Handles,
 }
 
-/// A buffer is read on per-thread streams, each of which its thread waits for.
+/// A buffer is read on per-thread streams, each of which its thread waits for; then on those of threads that end without having waited.
 #[test]
-fn streams_of_threads_that_have_waited_are_not_remembered() {
+fn streams_of_threads_that_have_waited_or_ended_are_not_remembered() {
     let ctx = CudaContext::with_driver(&support::driver(&[]), 0).unwrap();
     let (stream, shared) = (ctx.new_stream().unwrap(), ctx.per_thread_stream());
     let weights = DeviceBuffer::<u32>::zeroed(&stream, 8).unwrap();
     let mut target = DeviceBuffer::<u32>::zeroed(&stream, 8).unwrap();
-    let mut read = |stream: &CudaStream| {
-        target.view_mut().copy_from_device(stream, &weights).unwrap();
-        stream.synchronize().unwrap();
-    };
-    let mut rounds = |count: usize, reader: Reader| {
+    let mut rounds = |count: usize, reader: Reader, waits: bool| {
+        let mut read = |stream: &CudaStream| {
+            if waits {
+                target.view_mut().copy_from_device(stream, &weights).unwrap();
+                stream.synchronize().unwrap();
+            } else {
+                let mut own = DeviceBuffer::<u32>::uninit(stream, 8).unwrap();
+                own.view_mut().copy_from_device(stream, &weights).unwrap();
+            }
+        };
         let mut handles = Vec::new();
         for _ in 0..count {
             let read = &mut read;
@@ -71,10 +76,17 @@ fn streams_of_threads_that_have_waited_are_not_remembered() {
         read(&ctx.per_thread_stream());
         BYTES.0.load(Ordering::Relaxed)
     };
-    for reader in [Reader::Thread, Reader::ThreadWithHandle, Reader::Handles] {
-        let first = rounds(500, reader);
-        let grown = rounds(2000, reader) - first;
+    let all = [
+        (Reader::Thread, true),
+        (Reader::ThreadWithHandle, true),
+        (Reader::Handles, true),
+        (Reader::Thread, false),
+        (Reader::ThreadWithHandle, false),
+    ];
+    for (reader, waits) in all {
+        let first = rounds(500, reader, waits);
+        let grown = rounds(2000, reader, waits) - first;
         // What the list keeps until it is searched, and no more: an entry has about 70 bytes, a handle about 500.
-        assert!(grown < 2000 * 20, "{reader:?}: {grown} bytes more after 2,000 reads");
+        assert!(grown < 2000 * 20, "{reader:?}, waits: {waits}: {grown} bytes more after 2,000 reads");
     }
 }

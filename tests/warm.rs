@@ -70,8 +70,7 @@ fn buffer(stream: &CudaStream) -> DeviceBuffer<u32> {
 fn each_form_is_warm_with_memory() {
     let mut rig = Rig::new();
     let (pairs, step) = (rig.kernel(&[8, 8, 8, 8]), rig.kernel(&[8, 8, 4, 4]));
-    let [own, default, _] = streams(&rig);
-    for stream in &[own, default] {
+    for stream in &streams(&rig) {
         for form in FORMS {
             let what = |shape: &str| format!("{} on {stream:?}, {shape}", form.name());
             let (mut x, mut y) = (buffer(stream), buffer(stream));
@@ -83,6 +82,30 @@ fn each_form_is_warm_with_memory() {
             assert_warm(&what("a slice and numbers"), || form.step((&step, stream, ONE), &mut y, 1, 2));
             expect_parameters(&[8, 8, 8, 8]);
             assert_warm(&what("an address"), || form.write((&pairs, stream, ONE), &mut x));
+        }
+    }
+}
+
+/// Each of more threads than there are keys, which end without having waited, on a handle of its own or on one that all share.
+#[test]
+fn each_thread_is_warm_on_its_own_stream_however_many_came_before() {
+    let mut rig = Rig::new();
+    let pairs = rig.kernel(&[8, 8, 8, 8]);
+    let ctx = rig.stream.context();
+    let (weights, shared) = (buffer(&rig.stream), ctx.per_thread_stream());
+    expect_parameters(&[8, 8, 8, 8]);
+    for own in [false, true] {
+        for number in 0..150 {
+            let run = || {
+                ctx.bind().unwrap();
+                let stream = if own { ctx.per_thread_stream() } else { shared.clone() };
+                let mut y = DeviceBuffer::<u32>::zeroed(&stream, 4).unwrap();
+                let what = format!("the stream of thread {number}");
+                assert_warm(&what, || unsafe {
+                    cuda_launch! { function: pairs, stream: stream, config: ONE, args: [slice(weights), slice_mut(y)] }
+                });
+            };
+            std::thread::scope(|scope| scope.spawn(run).join().unwrap());
         }
     }
 }
@@ -345,18 +368,6 @@ fn a_warm_launch_is_submitted_again_only_if_it_was_refused_for_what_is_current()
             calls_of_refused(code, form.name(), || form.collect((&pairs, &rig.stream, ONE), &mut x, &y));
         let expected = if of_current.contains(&code) { 2 } else { 1 };
         assert_eq!(calls, expected, "{}, {code:?}", form.name());
-    }
-}
-
-/// Memory cannot remember a stream whose handle means another one on every thread.
-#[test]
-fn memory_on_a_stream_of_the_thread_is_looked_at_each_time() {
-    let mut rig = Rig::new();
-    let pairs = rig.kernel(&[8, 8, 8, 8]);
-    let [.., of_thread] = streams(&rig);
-    for form in FORMS {
-        let (mut x, y) = (buffer(&of_thread), buffer(&of_thread));
-        assert_cold(form.name(), || form.collect((&pairs, &of_thread, ONE), &mut x, &y));
     }
 }
 

@@ -12,6 +12,7 @@
 
 mod around;
 mod driver;
+mod readers;
 
 use cuda_harness::null;
 use cuda_launch::launch::PreparedLaunch;
@@ -29,6 +30,7 @@ use std::time::Instant;
 
 use around::Around;
 use driver::{DRIVER_CALLS, no_op_driver};
+use readers::Readers;
 
 struct Counting;
 static HEAP_CALLS: AtomicUsize = AtomicUsize::new(0);
@@ -69,11 +71,9 @@ struct Bench {
     module: CudaModule,
     typed: kernels::Module,
     stream: CudaStream,
-    other: CudaStream,
     a: DeviceBuffer<f32>,
     b: DeviceBuffer<f32>,
     c: DeviceBuffer<f32>,
-    d: DeviceBuffer<f32>,
     config: LaunchConfig,
     /// What the floor points at: a careful person keeps the arguments where they are.
     held: Held,
@@ -82,6 +82,7 @@ struct Bench {
     named: PreparedLaunch<'static>,
     name: String,
     around: Around,
+    readers: Readers,
     owned: Option<Owned>,
 }
 
@@ -115,7 +116,7 @@ const CONFIG: LaunchConfig = LaunchConfig::new((1, 1, 1), (32, 1, 1));
 type Variant = (&'static str, fn(&mut Bench));
 
 fn variants() -> impl Iterator<Item = &'static Variant> {
-    VARIANTS.iter().chain(around::VARIANTS)
+    VARIANTS.iter().chain(readers::VARIANTS).chain(around::VARIANTS)
 }
 
 const VARIANTS: &[Variant] = &[
@@ -165,15 +166,6 @@ const VARIANTS: &[Variant] = &[
             .arg(&32u32)
             .launch(CONFIG)
             .unwrap();
-    }),
-    // Two streams that read the same memory in turn; each writes its own.
-    ("two-readers", |b| unsafe {
-        cuda_launch! { function: b.slices, stream: b.stream, config: CONFIG,
-        args: [slice(b.a), slice(b.b), slice_mut(b.c), 32u32] }
-        .unwrap();
-        cuda_launch! { function: b.slices, stream: b.other, config: CONFIG,
-        args: [slice(b.a), slice(b.b), slice_mut(b.d), 32u32] }
-        .unwrap();
     }),
     ("prepared", |b| unsafe {
         b.prepared.launch_on(&b.stream).unwrap();
@@ -317,8 +309,7 @@ impl Bench {
         let typed = unsafe { kernels::from_module(module.clone()) }.unwrap();
         let stream = ctx.new_stream().unwrap();
         let buffer = || DeviceBuffer::uninit(&stream, 32).unwrap();
-        let (a, b, mut c, d) = (buffer(), buffer(), buffer(), buffer());
-        let other = ctx.new_stream().unwrap();
+        let (a, b, mut c) = (buffer(), buffer(), buffer());
         let shape = Shape { extent: [1, 2, 3, 4], scale: 0.5, tag: 7 };
         let held = Held {
             a: a.cu_deviceptr(),
@@ -334,7 +325,7 @@ impl Bench {
         let mut builder = stream.launch_builder(&function);
         builder.arg(&a).arg(&b).arg(&mut c).named("n", &32u32).named("alpha", &2.0f32);
         let named = builder.named("flags", &1u32).named("shape", &shape).prepare(CONFIG).unwrap();
-        let around = Around::new(&stream);
+        let (around, readers) = (Around::new(&stream), Readers::default());
         let owned = Some((buffer(), buffer()));
         Self {
             config: CONFIG,
@@ -344,16 +335,15 @@ impl Bench {
             module,
             typed,
             stream,
-            other,
             a,
             b,
             c,
-            d,
             shape,
             prepared,
             named,
             name: "seven".into(),
             around,
+            readers,
             owned,
         }
     }

@@ -62,7 +62,7 @@ struct Place {
     context: usize,
     stream: usize,
     /// Distinguishes streams that had the same raw handle one after the other; 0 for streams that this crate did not create.
-    serial: u64,
+    serial: usize,
     /// The thread whose stream it is, if the handle means a different stream on every thread.
     thread: Option<ThreadId>,
 }

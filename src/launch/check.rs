@@ -28,7 +28,36 @@ pub(super) fn is_warm<L: ArgumentList>(
     queue: &StreamQueue,
     config: &CUlaunchConfig,
 ) -> bool {
-    let inside = match kernel.verified(address(L::SIGNATURE), queue) {
+    is_verified(L::SIGNATURE, kernel, queue, config)
+}
+
+/// The same for types that are known at run time.
+#[inline(always)]
+pub(super) fn is_warm_for(
+    types: ParameterTypes<'_>,
+    kernel: &Kernel,
+    queue: &StreamQueue,
+    config: &CUlaunchConfig,
+) -> bool {
+    match types {
+        ParameterTypes::Fixed(signature) => is_verified(signature, kernel, queue, config),
+        ParameterTypes::Gathered(_) => {
+            queue.is_warm_for(kernel)
+                && !kernel.has_special_rules()
+                && within_limits(kernel, config)
+                && fits(kernel, types)
+        }
+    }
+}
+
+#[inline(always)]
+fn is_verified(
+    signature: Option<&'static Signature>,
+    kernel: &Kernel,
+    queue: &StreamQueue,
+    config: &CUlaunchConfig,
+) -> bool {
+    let inside = match kernel.verified(address(signature), queue) {
         Some(Limits::Usual) => are_within(config, &USUAL_DIMS, USUAL_THREADS),
         Some(Limits::Own) => are_within(config, &kernel.max_dims, kernel.max_threads),
         None => false,

@@ -23,7 +23,7 @@ pub(super) unsafe trait LaunchArguments<'l>: Copy {
     type Packet;
 
     /// Their types.
-    type Types: Into<ParameterTypes<'l>>;
+    type Types: Into<ParameterTypes<'l>> + Copy;
 
     /// The device memory among them.
     fn memory(self) -> Self::Memory;

@@ -241,13 +241,45 @@ unsafe fn once_more(
     Err(refused(code, request))
 }
 
-/// Converts `types` here, so that a warm launch does not have to.
+/// The warm path of a per-thread stream, whose key is the thread's; otherwise all the rest. Converts `types` here, so that a warm launch
+/// does not have to.
 ///
 /// # Safety
 /// 1. The duties of [`submit`]; `params` is the packet, of these types, and the memory of `warm` is what it points to.
 #[cold]
 #[inline(never)]
-unsafe fn slow<'l, T: Into<ParameterTypes<'l>>, M: Memory>(
+unsafe fn slow<'l, T: Into<ParameterTypes<'l>> + Copy, M: Memory>(
+    lent: BorrowedHandle<'_, CudaStream>,
+    warm: &Warm<impl BorrowedKernel, M>,
+    lists: [&[Attribute<'_>]; 2],
+    types: T,
+    number: usize,
+    params: *mut *mut c_void,
+) -> Result<(), Error> {
+    let (kernel, stream) = (warm.kernel.kernel(), lent.get());
+    if stream.is_ready_here(|| warm.memory.words())
+        && lists.iter().all(|list| list.is_empty())
+        && !trace::hears_launches()
+        && check::is_warm_for(types.into(), kernel, stream.queue(), &warm.raw)
+    {
+        // SAFETY: as for a warm launch in `submit_given`, after the checks above; there are no attributes.
+        let code = unsafe { (kernel.launch)((&raw const *warm).cast(), kernel.raw, params, null_mut()) };
+        if code == CUresult::SUCCESS {
+            stream.queue().submissions.finish();
+            return Ok(());
+        }
+        // SAFETY: 1: the caller's duty 1.
+        return unsafe { again(code, lent, warm, [&[]; 2], types, params) };
+    }
+    // SAFETY: 1: the caller's duty 1.
+    unsafe { slower(lent, warm, lists, types, number, params) }
+}
+
+/// # Safety
+/// 1. The duties of [`slow`].
+#[cold]
+#[inline(never)]
+unsafe fn slower<'l, T: Into<ParameterTypes<'l>>, M: Memory>(
     stream: BorrowedHandle<'_, CudaStream>,
     warm: &Warm<impl BorrowedKernel, M>,
     [fields, attributes]: [&[Attribute<'_>]; 2],

@@ -20,6 +20,8 @@
 //! this memory. An access is noted, then the others are waited for, then the list is read again: an entry is removed, or a bit set,
 //! only if no access that must come first was noted in the meantime.
 
+use std::num::NonZeroUsize;
+
 use super::entries::Entries;
 use super::submissions::Submissions;
 use super::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
@@ -46,8 +48,13 @@ pub(crate) trait Queue: Clone {
     /// The same, after taking a free bit if it has none.
     fn claim_key(&self) -> u64;
 
-    /// Whether both are the same queue, so that their work runs in the order of submission.
-    fn is(&self, other: &Self) -> bool;
+    /// A number that no other queue has as long as this one lives. Work of one queue runs in the order of submission.
+    fn id(&self) -> usize;
+
+    /// Whether both are the same queue.
+    fn is(&self, other: &Self) -> bool {
+        self.id() == other.id()
+    }
 
     /// Makes work submitted to it from now on wait for the work submitted to `earlier` so far.
     fn wait_for(&self, earlier: &Self) -> Result<(), Self::Error>;
@@ -57,6 +64,13 @@ pub(crate) trait Queue: Clone {
 
     /// Whether all work submitted to it so far is done; `false` if that is unknown.
     fn is_done(&self) -> bool;
+
+    /// Whether nothing more is submitted to it, and all that was submitted has finished.
+    fn has_ended(&self) -> bool;
+
+    /// Makes this queue, which has ended and is not known to be done, stand for the work of `other`, which has ended too: a wait for this
+    /// one is a wait for both, and it is done when both are. `false` if that is not so.
+    fn stand_in_for(&self, other: &Self) -> bool;
 }
 
 /// The upper bits of a memory's words, and of a queue's key, identify the owner: each bit of the owner's number and its
@@ -96,11 +110,16 @@ pub(crate) struct Accesses<Q> {
 
 #[derive(Debug)]
 struct List<Q> {
+    /// In the order of their queues' numbers, so that a queue finds its own among many.
     entries: Entries<Entry<Q>>,
     /// The length at which the list is searched for entries whose work is done.
-    limit: usize,
+    limit: u32,
+    /// Where an entry was found last.
+    found: u32,
     /// The number of accesses noted so far.
     notes: u64,
+    /// The number of the note of the last write.
+    last_write: u64,
 }
 
 #[derive(Debug)]
@@ -115,18 +134,18 @@ struct Entry<Q> {
     after: u64,
     /// The number of submissions that had been announced on the queue when its bit in `readers` was cleared.
     /// `lost_writing`: the same for `writer`.
-    lost_reading: Option<usize>,
-    lost_writing: Option<usize>,
+    lost_reading: Option<NonZeroUsize>,
+    lost_writing: Option<NonZeroUsize>,
 }
 
 /// The list is searched for entries whose work is done only from this length on. It exceeds the number of bits, so that streams which read
 /// repeatedly are not removed between two short kernels.
-const FEW: usize = QUEUES as usize + 12;
+const FEW: u32 = QUEUES + 12;
 
 impl<Q: Queue> Accesses<Q> {
     /// Memory of this [`owner`] that has not been accessed yet; 0 for memory whose accesses all go through the list.
     pub(crate) fn new(owner: u64) -> Self {
-        let list = List { entries: Entries::new(), limit: FEW, notes: 0 };
+        let list = List { entries: Entries::new(), limit: FEW, found: 0, notes: 0, last_write: 0 };
         Self { readers: AtomicU64::new(owner), writer: AtomicU64::new(owner), owner, list: Mutex::new(list) }
     }
 
@@ -135,7 +154,7 @@ impl<Q: Queue> Accesses<Q> {
     pub(crate) fn made_by(queue: Q, owner: u64) -> Self {
         let bits = bits(owner, queue.claim_key());
         let entry = Entry { queue, note: 1, wrote: 1, after: 0, lost_reading: None, lost_writing: None };
-        let list = List { entries: Entries::One(entry), limit: FEW, notes: 1 };
+        let list = List { entries: Entries::One(entry), limit: FEW, found: 0, notes: 1, last_write: 1 };
         Self { readers: AtomicU64::new(bits), writer: AtomicU64::new(bits), owner, list: Mutex::new(list) }
     }
 
@@ -155,11 +174,24 @@ impl<Q: Queue> Accesses<Q> {
     /// Notes that an announced submission to `queue` reads, and makes it wait for all that others wrote.
     pub(crate) fn read(&self, queue: &Q, waits: &mut Waits<Q>) -> Result<(), Q::Error> {
         let mut list = self.list();
-        if list.entries.len() >= list.limit && !list.entries.iter().any(|entry| entry.queue.is(queue)) {
-            list = self.prune(list);
+        match list.find(queue) {
+            // Nobody has written since, and no other one can without a note, as none is alone in the list.
+            Ok(at) if list.entries[at].after >= list.last_write => {
+                list.notes += 1;
+                list.entries[at].note = list.notes;
+                self.may_read(&mut list, at, queue);
+                return Ok(());
+            }
+            Ok(_) => {}
+            Err(_) => {
+                list = self.merge_ended(list);
+                if list.entries.len() >= list.limit as usize {
+                    list = self.prune(list);
+                }
+            }
         }
-        self.writer.store(self.owner, Ordering::SeqCst);
         let known = list.note(queue, false);
+        self.writer.store(self.owner, Ordering::SeqCst);
         list.entries.iter_mut().for_each(Entry::lose_writing);
         let after = |entry: &Entry<Q>| entry.wrote > known && !entry.queue.is(queue) && !entry.is_over();
         list.name(waits, after, |entry| entry.has_finished(entry.lost_writing, Some(queue)));
@@ -167,20 +199,27 @@ impl<Q: Queue> Accesses<Q> {
         // Otherwise this queue is not ordered after everything that one of them writes, or that another queue has
         // written in the meantime.
         let is_last = |entry: &Entry<Q>| !after(entry) || waits.cover(entry.note);
-        let notes = list.notes;
         if list.entries.iter().all(is_last)
-            && let Some(own) = list.entries.iter_mut().find(|entry| entry.queue.is(queue))
+            && let Ok(at) = list.find(queue)
         {
-            (own.after, own.lost_reading) = (notes, None);
-            self.readers.fetch_or(self.bits(queue.claim_key()), Ordering::SeqCst);
+            self.may_read(&mut list, at, queue);
         }
         Ok(())
+    }
+
+    /// The queue of the entry at `at` is ordered after all writes of others: sets its bit in `readers`, if it has one.
+    fn may_read(&self, list: &mut List<Q>, at: usize, queue: &Q) {
+        let own = &mut list.entries[at];
+        (own.after, own.lost_reading) = (list.notes, None);
+        self.readers.fetch_or(self.bits(queue.claim_key()), Ordering::SeqCst);
     }
 
     /// Notes that an announced submission to `queue` writes, and makes it wait for all that others read or wrote.
     pub(crate) fn write(&self, queue: &Q, waits: &mut Waits<Q>) -> Result<(), Q::Error> {
         let mut list = self.list();
-        self.take_bits(&mut list);
+        if !matches!(&*list.entries, [own] if own.queue.is(queue)) {
+            self.take_bits(&mut list);
+        }
         // Noted first: this queue waits for the entries that are removed below, so it must be in the list for others to
         // wait for.
         list.note(queue, true);
@@ -263,6 +302,41 @@ impl<Q: Queue> Accesses<Q> {
         self.list().entries.iter().map(|entry| entry.queue.clone()).collect()
     }
 
+    /// Leaves one entry for all queues that have ended, so that the list does not grow with each of them, and their bits are free again.
+    fn merge_ended<'a>(&'a self, mut list: MutexGuard<'a, List<Q>>) -> MutexGuard<'a, List<Q>> {
+        let mut at = 0;
+        while at < list.entries.len() {
+            match self.merge(&mut list, at) {
+                None => at += 1,
+                // As in `strike`.
+                Some(gone) => {
+                    drop(list);
+                    drop(gone);
+                    list = self.list();
+                }
+            }
+        }
+        list
+    }
+
+    /// Removes the entry at `at` if its queue has ended, and is done or another one stands for it from now on.
+    fn merge(&self, list: &mut List<Q>, at: usize) -> Option<Entry<Q>> {
+        let ended = list.entries.get(at).filter(|entry| entry.queue.has_ended())?;
+        // No submission relies on it any more.
+        self.readers.fetch_and(!self.bits(ended.queue.key()) | self.owner, Ordering::SeqCst);
+        if !ended.queue.is_done() {
+            let (before, rest) = list.entries.split_at_mut(at);
+            let ended = rest.first()?;
+            let stands_in =
+                |entry: &&mut Entry<Q>| entry.queue.has_ended() && entry.queue.stand_in_for(&ended.queue);
+            let stand_in = before.iter_mut().find(stands_in)?;
+            // A note of its own: a wait that was begun before does not cover it.
+            list.notes += 1;
+            (stand_in.note, stand_in.wrote) = (list.notes, stand_in.wrote.max(ended.wrote));
+        }
+        list.entries.remove(at)
+    }
+
     /// Removes entries that are done.
     fn prune<'a>(&'a self, list: MutexGuard<'a, List<Q>>) -> MutexGuard<'a, List<Q>> {
         let mut list = self.strike(list, |entry| {
@@ -276,7 +350,7 @@ impl<Q: Queue> Accesses<Q> {
             entry.lose_writing();
             entry.has_lost_all(None) && entry.queue.is_done()
         });
-        list.limit = FEW.max(2 * list.entries.len());
+        list.limit = FEW.max(2 * list.entries.len() as u32);
         list
     }
 
@@ -293,7 +367,7 @@ impl<Q: Queue> Accesses<Q> {
                 at += 1;
                 continue;
             }
-            let gone = list.entries.swap_remove(at);
+            let gone = list.entries.remove(at);
             drop(list);
             drop(gone);
             list = self.list();
@@ -318,6 +392,14 @@ impl<Q: Queue> Accesses<Q> {
 }
 
 impl<Q: Queue> List<Q> {
+    /// Where the entry of this queue is; otherwise where it belongs.
+    fn find(&mut self, queue: &Q) -> Result<usize, usize> {
+        if self.entries.get(self.found as usize).is_none_or(|entry| !entry.queue.is(queue)) {
+            self.found = self.entries.binary_search_by_key(&queue.id(), |entry| entry.queue.id())? as u32;
+        }
+        Ok(self.found as usize)
+    }
+
     /// Tells `waits` which queues to wait for; `is_complete` says whether all accesses of an entry are noted, so that no unnoted
     /// one can follow.
     fn name(
@@ -336,11 +418,17 @@ impl<Q: Queue> List<Q> {
     fn note(&mut self, queue: &Q, wrote: bool) -> u64 {
         self.notes += 1;
         let note = self.notes;
-        let Some(entry) = self.entries.iter_mut().find(|entry| entry.queue.is(queue)) else {
-            let (queue, lost_reading, lost_writing) = (queue.clone(), None, None);
-            let wrote = if wrote { note } else { 0 };
-            self.entries.push(Entry { queue, note, wrote, after: 0, lost_reading, lost_writing });
-            return 0;
+        if wrote {
+            self.last_write = note;
+        }
+        let entry = match self.find(queue) {
+            Ok(at) => &mut self.entries[at],
+            Err(at) => {
+                let (queue, lost_reading, lost_writing) = (queue.clone(), None, None);
+                let wrote = if wrote { note } else { 0 };
+                self.entries.insert(at, Entry { queue, note, wrote, after: 0, lost_reading, lost_writing });
+                return 0;
+            }
         };
         (entry.note, entry.lost_reading) = (note, None);
         if wrote {
@@ -353,18 +441,23 @@ impl<Q: Queue> List<Q> {
 impl<Q: Queue> Entry<Q> {
     /// Records that its bit in `readers` was cleared.
     fn lose_reading(&mut self) {
-        self.lost_reading.get_or_insert_with(|| self.queue.submissions().announced());
+        self.lost_reading = self.lost_reading.or_else(|| self.announced());
     }
 
     /// Records that its bit in `writer` was cleared.
     fn lose_writing(&mut self) {
-        self.lost_writing.get_or_insert_with(|| self.queue.submissions().announced());
+        self.lost_writing = self.lost_writing.or_else(|| self.announced());
+    }
+
+    /// Not 0: the submission that is in the list was announced.
+    fn announced(&self) -> Option<NonZeroUsize> {
+        NonZeroUsize::new(self.queue.submissions().announced())
     }
 
     /// Whether all submissions that may have seen a bit before it was cleared have finished; `by` is the queue whose
     /// submission in progress asks.
-    fn has_finished(&self, lost: Option<usize>, by: Option<&Q>) -> bool {
-        lost.is_some_and(|announced| have_finished(&self.queue, announced, by))
+    fn has_finished(&self, lost: Option<NonZeroUsize>, by: Option<&Q>) -> bool {
+        lost.is_some_and(|announced| have_finished(&self.queue, announced.get(), by))
     }
 
     /// Whether the host has seen the end of all work announced on the queue.

@@ -14,23 +14,26 @@ impl<E> Entries<E> {
         Self::Many(Vec::new())
     }
 
-    pub(super) fn push(&mut self, entry: E) {
+    /// Before the one at `at`, or behind the last one.
+    pub(super) fn insert(&mut self, at: usize, entry: E) {
         match replace(self, Self::new()) {
             Self::Many(entries) if entries.capacity() == 0 => *self = Self::One(entry),
             Self::Many(mut entries) => {
-                entries.push(entry);
+                entries.insert(at.min(entries.len()), entry);
                 *self = Self::Many(entries);
             }
-            Self::One(first) => *self = Self::Many(vec![first, entry]),
+            Self::One(first) => {
+                *self = Self::Many(if at == 0 { vec![entry, first] } else { vec![first, entry] })
+            }
         }
     }
 
-    /// Takes the entry at `at` out, which is there; the last one takes its place.
-    pub(super) fn swap_remove(&mut self, at: usize) -> Option<E> {
+    /// Takes the entry at `at` out, if it is there.
+    pub(super) fn remove(&mut self, at: usize) -> Option<E> {
         match replace(self, Self::new()) {
             Self::One(entry) if at == 0 => Some(entry),
             Self::Many(mut entries) if at < entries.len() => {
-                let gone = entries.swap_remove(at);
+                let gone = entries.remove(at);
                 *self = Self::Many(entries);
                 Some(gone)
             }
@@ -81,7 +84,7 @@ mod tests {
             let filled = || {
                 let (mut entries, mut model) = (Entries::new(), Vec::new());
                 for number in 0..len {
-                    entries.push(number);
+                    entries.insert(number, number);
                     model.push(number);
                 }
                 (entries, model)
@@ -90,10 +93,12 @@ mod tests {
             assert_eq!((entries.to_vec(), &mut *entries), (model.clone(), &mut *model));
             for at in 0..=len {
                 let (mut entries, mut model) = filled();
-                assert_eq!(entries.swap_remove(at), (at < len).then(|| model.swap_remove(at)));
+                entries.insert(at, 7);
+                model.insert(at, 7);
                 assert_eq!(*entries, *model);
-                entries.push(7);
-                model.push(7);
+                assert_eq!(entries.remove(at), Some(model.remove(at)));
+                assert_eq!(*entries, *model);
+                assert_eq!(entries.remove(at), (at < len).then(|| model.remove(at)));
                 assert_eq!(*entries, *model);
             }
             for kept in 0..len {

@@ -113,6 +113,9 @@ impl<'s> Submission<'s> {
     /// once and not in every crate that submits work.
     #[inline(never)]
     fn order(&mut self, accesses: &StreamAccesses, written: bool) -> Result<(), Error> {
+        if ThreadStream::is_ready(self.stream, accesses.word(written)) {
+            return Ok(());
+        }
         ThreadStream::may_order("cuStreamWaitEvent")?;
         let stream = ThreadStream::here(self.stream);
         let waits = &mut self.waits;

@@ -28,6 +28,8 @@ mod completion;
 #[path = "../../src/driver/capture/context_waits.rs"]
 #[allow(dead_code)] // Only the models use it.
 mod context_waits;
+#[cfg(test)]
+mod ended;
 #[path = "../../src/ordering/entries.rs"]
 #[allow(dead_code)] // Only the models use it.
 mod entries;

@@ -7,16 +7,16 @@
 //! The host may wait for a stream. What is given to any stream once it has comes after that without a wait of streams.
 
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use loom::thread;
 
-use crate::accesses::{Accesses, Queue, owner};
+use crate::accesses::{Accesses, NO_KEY, Queue, owner};
 use crate::submissions::Submissions;
 use crate::sync::Mutex;
 use crate::waits::Waits;
 
 /// Which work of each stream comes before: of stream i the first `0[i]` pieces.
-pub(crate) type Clock = [usize; 3];
+pub(crate) type Clock = [usize; 4];
 
 /// A stream: work given to it runs in order.
 pub(crate) struct Stream {
@@ -26,12 +26,33 @@ pub(crate) struct Stream {
     /// The clock of what it is given next.
     pub(crate) clock: Mutex<Clock>,
     /// The clock of what was over when the host had last waited for it, and how many of its submissions the host has seen the end of.
-    ended: Mutex<Clock>,
+    over: Mutex<Clock>,
     seen: AtomicUsize,
     /// How many waits for it were made.
     waits: AtomicUsize,
     /// A wait for it ends once this is set: the host function that it is in waits for somebody.
     released: Option<Gate>,
+    key: Key,
+    /// Whether it gets no more work.
+    ended: AtomicBool,
+}
+
+/// Where a stream has its bit from.
+enum Key {
+    /// It has it alone.
+    Own,
+    /// One bit for several streams, which one of them has at a time: where it comes from, and what this stream has.
+    Shared(Arc<AtomicU64>, AtomicU64),
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        if let Key::Shared(free, taken) = &self.key
+            && taken.load(Ordering::Acquire) != NO_KEY
+        {
+            free.store(taken.load(Ordering::Acquire), Ordering::Release);
+        }
+    }
 }
 
 pub(crate) type Gate = std::sync::Arc<(loom::sync::Mutex<bool>, loom::sync::Condvar)>;
@@ -56,15 +77,23 @@ impl Queue for Lane {
     }
 
     fn key(&self) -> u64 {
-        owner(1) | 1 << self.0.number
+        match &self.0.key {
+            Key::Own => owner(1) | 1 << self.0.number,
+            Key::Shared(_, taken) => taken.load(Ordering::Acquire),
+        }
     }
 
     fn claim_key(&self) -> u64 {
+        if let Key::Shared(free, taken) = &self.0.key
+            && self.key() == NO_KEY
+        {
+            taken.store(free.swap(NO_KEY, Ordering::AcqRel), Ordering::Release);
+        }
         self.key()
     }
 
-    fn is(&self, other: &Self) -> bool {
-        self.0.number == other.0.number
+    fn id(&self) -> usize {
+        self.0.number
     }
 
     fn wait_for(&self, earlier: &Self) -> Result<(), ()> {
@@ -87,15 +116,32 @@ impl Queue for Lane {
     fn is_done(&self) -> bool {
         false
     }
+
+    fn has_ended(&self) -> bool {
+        self.0.ended.load(Ordering::Acquire)
+    }
+
+    fn stand_in_for(&self, other: &Self) -> bool {
+        let theirs = *other.0.clock.lock().unwrap();
+        join(&mut self.0.clock.lock().unwrap(), theirs);
+        self.submissions().announce();
+        self.submissions().finish();
+        true
+    }
 }
 
 impl Lane {
     /// The host waits for what it was given so far, as the crate does: what was taken is counted before.
     pub(crate) fn wait_on_the_host(&self) {
         let taken = self.submissions().finished();
-        let ended = *self.0.clock.lock().unwrap();
-        join(&mut self.0.ended.lock().unwrap(), ended);
+        let over = *self.0.clock.lock().unwrap();
+        join(&mut self.0.over.lock().unwrap(), over);
         self.0.seen.fetch_max(taken, Ordering::Release);
+    }
+
+    /// It gets no more work.
+    pub(crate) fn end(&self) {
+        self.0.ended.store(true, Ordering::Release);
     }
 
     /// How many waits for it were made.
@@ -120,17 +166,29 @@ pub(crate) fn stream(number: usize) -> Lane {
 }
 
 pub(crate) fn stream_in(number: usize, released: Option<Gate>) -> Lane {
-    let (clock, ended) = (Mutex::new([0; 3]), Mutex::new([0; 3]));
+    stream_with(number, released, Key::Own)
+}
+
+/// Streams with these numbers that share one bit.
+pub(crate) fn streams_with_one_bit<const N: usize>(numbers: [usize; N]) -> [Lane; N] {
+    let free = Arc::new(AtomicU64::new(owner(1) | 1 << 5));
+    numbers.map(|number| stream_with(number, None, Key::Shared(free.clone(), AtomicU64::new(NO_KEY))))
+}
+
+fn stream_with(number: usize, released: Option<Gate>, key: Key) -> Lane {
+    let (clock, over) = (Mutex::new(Clock::default()), Mutex::new(Clock::default()));
     let (seen, waits) = (AtomicUsize::new(0), AtomicUsize::new(0));
     Lane(Arc::new(Stream {
         number,
         submissions: Submissions::default(),
         unborrowed: Submissions::default(),
         clock,
-        ended,
+        over,
         seen,
         waits,
         released,
+        key,
+        ended: AtomicBool::new(false),
     }))
 }
 
@@ -180,16 +238,16 @@ fn submit_announced(lane: &Lane, memory: &[&Memory], write: bool, awaited: Optio
             if write { memory.write(lane, waits) } else { memory.read(lane, waits) }.unwrap();
         }
     }
-    let ended = awaited.map(|awaited| *awaited.0.ended.lock().unwrap());
-    let done = give(lane, ended.unwrap_or_default());
+    let over = awaited.map(|awaited| *awaited.0.over.lock().unwrap());
+    let done = give(lane, over.unwrap_or_default());
     lane.submissions().finish();
     done
 }
 
 /// The stream is given a piece of work, which comes after all that it comes after, and this.
-pub(crate) fn give(lane: &Lane, ended: Clock) -> Done {
+pub(crate) fn give(lane: &Lane, over: Clock) -> Done {
     let mut clock = lane.0.clock.lock().unwrap();
-    join(&mut clock, ended);
+    join(&mut clock, over);
     let after = *clock;
     clock[lane.0.number] += 1;
     Done { stream: lane.0.number, at: clock[lane.0.number], after }

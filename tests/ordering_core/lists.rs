@@ -109,6 +109,16 @@ fn the_stream_that_makes_memory_goes_ahead_and_the_others_wait_for_it() {
     }
 }
 
+#[test]
+fn a_stream_without_a_bit_waits_again_for_the_stream_that_makes_memory() {
+    let lanes = lanes(2);
+    lanes[0].submissions().announce();
+    let memory = Memory::made_by(lanes[0].clone(), 0);
+    assert_eq!(submit(&lanes[1], &memory, false), [0]);
+    end(&lanes[0]);
+    assert_eq!([(); 2].map(|()| submit(&lanes[1], &memory, false)), [vec![0], vec![]]);
+}
+
 /// Memory is freed on that stream, without waiting.
 #[test]
 fn the_only_stream_of_memory_is_known_until_there_is_another_one() {

@@ -19,6 +19,8 @@ pub(crate) struct Stream {
     /// The numbers of the streams that it was made to wait for.
     waits: RefCell<Vec<usize>>,
     pub(crate) done: Cell<bool>,
+    /// Whether it gets no more work.
+    pub(crate) ended: Cell<bool>,
     /// How often somebody has asked whether it is done.
     pub(crate) asked: Cell<usize>,
     /// Whether a wait for it fails.
@@ -76,8 +78,8 @@ impl Queue for Lane {
         self.0.key
     }
 
-    fn is(&self, other: &Self) -> bool {
-        self.0.number == other.0.number
+    fn id(&self) -> usize {
+        self.0.number
     }
 
     fn wait_for(&self, earlier: &Self) -> Result<(), ()> {
@@ -87,8 +89,7 @@ impl Queue for Lane {
         if let Some(others) = earlier.0.meanwhile.take() {
             others();
         }
-        let event = earlier.0.clock.borrow().clone();
-        self.0.clock.borrow_mut().iter_mut().zip(event).for_each(|(mine, theirs)| *mine = theirs.max(*mine));
+        join(&mut self.0.clock.borrow_mut(), &earlier.0.clock.borrow());
         self.0.waits.borrow_mut().push(earlier.0.number);
         Ok(())
     }
@@ -101,6 +102,21 @@ impl Queue for Lane {
         self.0.asked.set(self.0.asked.get() + 1);
         self.0.done.get()
     }
+
+    fn has_ended(&self) -> bool {
+        self.0.ended.get()
+    }
+
+    fn stand_in_for(&self, other: &Self) -> bool {
+        join(&mut self.0.clock.borrow_mut(), &other.0.clock.borrow());
+        self.submissions().announce();
+        self.submissions().finish();
+        true
+    }
+}
+
+fn join(clock: &mut Clock, other: &Clock) {
+    clock.iter_mut().zip(other).for_each(|(mine, theirs)| *mine = *theirs.max(mine));
 }
 
 impl Lane {
@@ -128,7 +144,7 @@ pub(crate) fn lane(number: usize, key: u64, count: usize) -> Lane {
 /// With these submissions, and those of them whose memory nobody has borrowed.
 pub(crate) fn lane_with(number: usize, key: u64, count: usize, submissions: Rc<[Submissions; 2]>) -> Lane {
     let clock = RefCell::new(vec![0; count]);
-    let (waits, done) = Default::default();
+    let (waits, done, ended) = Default::default();
     let (asked, broken, seen, meanwhile, at_end, at_clone) = Default::default();
     Lane(Rc::new(Stream {
         number,
@@ -137,6 +153,7 @@ pub(crate) fn lane_with(number: usize, key: u64, count: usize, submissions: Rc<[
         clock,
         waits,
         done,
+        ended,
         asked,
         broken,
         seen,

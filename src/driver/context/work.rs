@@ -3,8 +3,8 @@
 #![allow(unsafe_code)] // A stream that the context owns: it is destroyed by `OwnStream::destroy` alone.
 
 use cuda_driver_sys::{CUstream, Driver};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use super::CudaContext;
 use crate::driver::capture::open::is_captured;
@@ -15,15 +15,38 @@ use crate::ordering::{self, NO_KEY, QUEUES};
 /// What a context knows of its streams.
 #[derive(Debug)]
 pub(in crate::driver) struct Work {
-    /// The number of the context in the words of memory and the keys of streams; 0 if too many contexts are open.
-    owner: u64,
-    /// The bits of the streams.
-    bits: AtomicU64,
+    keys: Arc<Keys>,
     /// The number of streams that were destroyed while their work may still have been running, and how many of them have been waited for since.
     lost: AtomicUsize,
     found: AtomicUsize,
     /// The stream on which memory is freed that work on several streams may use.
     freeing: OnceLock<OwnStream>,
+}
+
+/// The keys of the streams of a context.
+#[derive(Debug)]
+pub(in crate::driver) struct Keys {
+    /// The number of the context in the words of memory and the keys of streams; 0 if too many contexts are open.
+    owner: u64,
+    /// The bits that are taken.
+    bits: AtomicU64,
+}
+
+impl Keys {
+    /// A key that nothing else has; [`NO_KEY`] if there is none.
+    pub(in crate::driver) fn claim(&self) -> u64 {
+        match self.owner {
+            0 => NO_KEY,
+            owner => take_bit(&self.bits, QUEUES).map_or(NO_KEY, |bit| owner | 1 << bit),
+        }
+    }
+
+    /// No memory contains the bit of this key any more.
+    pub(in crate::driver) fn release(&self, key: u64) {
+        if key != NO_KEY {
+            self.bits.fetch_and(!key, Ordering::Release);
+        }
+    }
 }
 
 /// A stream that the context destroys at its end.
@@ -51,14 +74,15 @@ fn take_bit(set: &AtomicU64, below: u32) -> Option<u32> {
 impl Default for Work {
     fn default() -> Self {
         let owner = take_bit(&OWNERS, ordering::OWNERS).map_or(0, ordering::owner);
-        let (bits, lost, found) = Default::default();
-        Self { owner, bits, lost, found, freeing: OnceLock::new() }
+        let keys = Arc::new(Keys { owner, bits: AtomicU64::new(0) });
+        let (lost, found) = Default::default();
+        Self { keys, lost, found, freeing: OnceLock::new() }
     }
 }
 
 impl Drop for Work {
     fn drop(&mut self) {
-        let mine = |number: &u32| ordering::owner(*number) == self.owner;
+        let mine = |number: &u32| ordering::owner(*number) == self.keys.owner;
         if let Some(number) = (0..ordering::OWNERS).find(mine) {
             OWNERS.fetch_and(!(1 << number), Ordering::Release);
         }
@@ -85,22 +109,12 @@ impl OwnStream {
 impl CudaContext {
     /// The number of the context in the words of its memory.
     pub(crate) fn owner(&self) -> u64 {
-        self.work().owner
+        self.work().keys.owner
     }
 
-    /// A key that no other live stream of this context has; [`NO_KEY`] if there is none.
-    pub(in crate::driver) fn claim_key(&self) -> u64 {
-        match self.owner() {
-            0 => NO_KEY,
-            owner => take_bit(&self.work().bits, QUEUES).map_or(NO_KEY, |bit| owner | 1 << bit),
-        }
-    }
-
-    /// The stream that had this key was destroyed, or needs no key.
-    pub(in crate::driver) fn release_key(&self, key: u64) {
-        if key != NO_KEY {
-            self.work().bits.fetch_and(!key, Ordering::Release);
-        }
+    /// The keys of its streams.
+    pub(in crate::driver) fn keys(&self) -> &Arc<Keys> {
+        &self.work().keys
     }
 
     /// Records that a stream was destroyed whose work may still be running.
@@ -179,8 +193,8 @@ mod tests {
         let open = [Work::default(), Work::default()];
         // More than there are numbers.
         for _ in 0..2 * ordering::OWNERS {
-            let next = Work::default().owner;
-            assert!(next != 0 && open.iter().all(|other| other.owner != next));
+            let next = Work::default().keys.owner;
+            assert!(next != 0 && open.iter().all(|other| other.keys.owner != next));
         }
     }
 }

@@ -63,8 +63,8 @@ pub struct CudaStream {
 pub(super) struct StreamInner {
     context: CudaContext,
     owned: bool,
-    /// A number that no other stream has; 0 for a stream of other code, which may have other handles.
-    serial: u64,
+    /// A number that no other handle has: see [`next_number`](thread::next_number).
+    number: usize,
     /// The capture to which this handle submits work. Other handles of the same stream have their own.
     capture: InCapture,
     /// The handle that this one was made from, if that one owns the stream.
@@ -85,8 +85,6 @@ pub(super) struct StreamInner {
 unsafe impl Send for StreamInner {}
 // SAFETY: as above; what is changed after construction is atomic, behind a lock, or in a `OnceLock`.
 unsafe impl Sync for StreamInner {}
-
-static SERIAL: AtomicU64 = AtomicU64::new(1);
 
 impl CudaStream {
     /// Creates a stream with these flags and priority (lower numbers go first; out-of-range values are clamped).
@@ -164,13 +162,13 @@ impl CudaStream {
         capture: InCapture,
         of: Option<CudaStream>,
     ) -> Self {
-        let serial = if owned { SERIAL.fetch_add(1, Ordering::Relaxed) } else { 0 };
+        let number = thread::next_number();
         // In a capture every launch takes the cold path, which records what the launch uses.
         let warm = if capture.is_some() { 0 } else { context.owner() };
         let inner = Arc::new(StreamInner {
             context: context.clone(),
             owned,
-            serial,
+            number,
             capture,
             _of: of,
             queue: StreamQueue {
@@ -304,14 +302,14 @@ impl CudaStream {
     }
 
     /// Its key in the memory of its context; takes a free bit if there is one. A handle that means a different stream
-    /// on every thread gets none, and neither does a handle that captures.
+    /// on every thread gets none (each of those streams has its own), and neither does a handle that captures.
     pub(super) fn claim_key(&self) -> u64 {
         let key = &self.queue().key;
         if self.queue().key() == NO_KEY && !self.is_per_thread() && self.inner.capture.is_none() {
-            let claimed = self.context().claim_key();
+            let claimed = self.context().keys().claim();
             if key.compare_exchange(NO_KEY, claimed, Ordering::AcqRel, Ordering::Relaxed).is_err() {
                 // Another thread was first.
-                self.context().release_key(claimed);
+                self.context().keys().release(claimed);
             }
         }
         self.queue().key()
@@ -345,8 +343,8 @@ impl CudaStream {
     }
 
     /// A number that no other stream of this crate has; 0 for a stream that it did not make.
-    pub(super) fn serial(&self) -> u64 {
-        self.inner.serial
+    pub(super) fn serial(&self) -> usize {
+        if self.inner.owned { self.inner.number } else { 0 }
     }
 
     /// Whether the handle identifies its stream regardless of the current context; the handles of the default streams
@@ -518,7 +516,10 @@ impl StreamInner {
 
 impl Drop for StreamInner {
     fn drop(&mut self) {
-        self.context.release_key(self.queue.key());
+        let key = self.queue.key();
+        if key != NO_KEY {
+            self.context.keys().release(key);
+        }
         if self.is_unsettled() {
             self.context.lose_work();
         }

@@ -1,18 +1,23 @@
 //! Streams as memory records them in its lists of accesses.
 
+#![allow(unsafe_code)] // A thread's own list of streams is read by address.
+
 use std::cell::{Cell, RefCell};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::thread::{self, ThreadId};
 
-use super::CudaStream;
 use super::patience::{LAUNCHES_GRAPHS, Launching, Others, Patience};
 use super::queue::StreamQueue;
+use super::{CudaStream, StreamInner};
 use crate::driver::capture::open::outside_captures;
 use crate::driver::context::CudaContext;
+use crate::driver::context::work::Keys;
+use crate::driver::fault::NO_KERNEL;
 use crate::driver::host_call;
 use crate::error::Error;
-use crate::ordering::{Accesses, Queue, Submissions, Waits};
+use crate::ordering::{Accesses, NO_KEY, Queue, Submissions, Waits};
 
 /// A stream that accessed memory, kept alive because others may have to wait for it.
 #[derive(Clone, Debug)]
@@ -22,39 +27,129 @@ pub(crate) struct ThreadStream {
     own: Option<Arc<OwnStream>>,
 }
 
+/// A number that nothing else has, for the handles of streams and the streams that a per-thread handle means. Those that were made first are
+/// waited for first.
+pub(super) fn next_number() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
 /// The stream that a per-thread handle means on one thread.
 #[derive(Debug)]
 struct OwnStream {
+    /// See [`next_number`].
+    number: usize,
     thread: ThreadId,
     /// The number of accesses to memory that the thread has announced. Only that thread changes this field and the
     /// next.
     announced: AtomicUsize,
     /// How many of them the thread has waited for.
     seen: AtomicUsize,
+    /// The thread submits nothing more to it.
+    ended: AtomicBool,
+    /// Its key in the memory of its context; only its thread takes one. [`NO_KEY`] before its first access.
+    key: AtomicU64,
+    /// Where the key comes from; nowhere if no later call finds this stream again.
+    keys: Option<Arc<Keys>>,
+}
+
+/// The stream that a per-thread handle means on this thread, as long as calls can find it.
+struct Found {
+    /// Keeps the address of the handle from being reused.
+    of: Weak<StreamInner>,
+    own: Arc<OwnStream>,
+}
+
+impl Found {
+    fn is_of(&self, stream: &CudaStream) -> bool {
+        std::ptr::eq(self.of.as_ptr(), Arc::as_ptr(&stream.inner))
+    }
+}
+
+/// The stream of a thread that it used last, so that a warm launch finds it at once.
+struct Last {
+    /// The address of its handle; null if there is none.
+    of: Cell<*const StreamInner>,
+    /// In [`OWN`], which keeps it, as long as this is there.
+    own: Cell<*const OwnStream>,
+    key: Cell<u64>,
+}
+
+impl Last {
+    const fn none() -> Self {
+        Self { of: Cell::new(ptr::null()), own: Cell::new(ptr::null()), key: Cell::new(NO_KEY) }
+    }
+
+    fn set(&self, found: &Found) {
+        self.of.set(found.of.as_ptr());
+        self.own.set(Arc::as_ptr(&found.own));
+        self.key.set(found.own.key());
+    }
+}
+
+impl Drop for Found {
+    fn drop(&mut self) {
+        LAST.with(|last| {
+            if last.of.get() == self.of.as_ptr() {
+                last.of.set(ptr::null());
+            }
+        });
+        // Release: a thread that sees this also sees that all submissions have finished.
+        self.own.ended.store(true, Ordering::Release);
+    }
+}
+
+impl Drop for OwnStream {
+    fn drop(&mut self) {
+        // No list has it any more, so no memory has its bit.
+        if let Some(keys) = &self.keys {
+            keys.release(*self.key.get_mut());
+        }
+    }
 }
 
 impl OwnStream {
     /// The stream that `stream` means on this thread.
     fn of(stream: &CudaStream) -> Arc<Self> {
-        let handle = stream.identity();
         let found = OWN.try_with(|own| {
             let mut own = own.borrow_mut();
-            if let Some((_, found)) = own.iter().find(|(of, _)| *of == handle) {
-                return found.clone();
+            if let Some(found) = own.iter().find(|found| found.is_of(stream)) {
+                return found.own.clone();
             }
-            // Removes those that no list holds any more: their handle may be gone, and its address reused.
-            own.retain(|(_, other)| Arc::strong_count(other) > 1);
-            let new = Arc::new(Self::new());
-            own.push((handle, new.clone()));
+            // Removes those that no list holds any more: their handle may be gone.
+            own.retain(|found| Arc::strong_count(&found.own) > 1);
+            let new = Arc::new(Self::new(Some(stream.context().keys().clone())));
+            own.push(Found { of: Arc::downgrade(&stream.inner), own: new.clone() });
             new
         });
         // While the thread's locals are destroyed: a stream that no later call finds again, and that counts as busy.
-        found.unwrap_or_else(|_| Arc::new(Self::new()))
+        found.unwrap_or_else(|_| Arc::new(Self::new(None)))
     }
 
-    fn new() -> Self {
-        let (announced, seen) = Default::default();
-        Self { thread: thread::current().id(), announced, seen }
+    fn new(keys: Option<Arc<Keys>>) -> Self {
+        let (announced, seen, ended) = Default::default();
+        let (thread, key) = (thread::current().id(), AtomicU64::new(NO_KEY));
+        Self { number: next_number(), thread, announced, seen, ended, key, keys }
+    }
+
+    fn key(&self) -> u64 {
+        // Acquire: the stream that had this bit before has released it.
+        self.key.load(Ordering::Acquire)
+    }
+
+    /// The same, after taking a free bit if it has none. To be called by its thread.
+    #[inline(never)]
+    fn claim_key(&self) -> u64 {
+        if let (NO_KEY, Some(keys)) = (self.key(), &self.keys) {
+            self.key.store(keys.claim(), Ordering::Release);
+        }
+        self.key()
+    }
+
+    /// Counts an access. To be called by its thread, before the submission has finished.
+    fn announce(&self) {
+        // Not `fetch_add`: only this thread changes it.
+        self.announced.store(self.announced.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
     }
 
     fn is_here(&self) -> bool {
@@ -105,8 +200,11 @@ thread_local! {
     /// Whether this thread is in a driver call that orders an access: it may then hold the lock of the memory's list.
     static ORDERS: Cell<bool> = const { Cell::new(false) };
 
-    /// The streams that per-thread handles mean on this thread, by the identity of the handle.
-    static OWN: RefCell<Vec<(usize, Arc<OwnStream>)>> = const { RefCell::new(Vec::new()) };
+    /// The streams that per-thread handles mean on this thread.
+    static OWN: RefCell<Vec<Found>> = const { RefCell::new(Vec::new()) };
+
+    /// One of them.
+    static LAST: Last = const { Last::none() };
 }
 
 /// Exists during such a call.
@@ -129,6 +227,27 @@ impl Drop for Orders {
     }
 }
 
+impl CudaStream {
+    /// Whether this handle means the stream of this thread that it used last, and a submission that was announced there may access memory
+    /// of which `words` is the bitwise AND of the words, without waiting for anything. If so, the access is counted.
+    #[inline(always)]
+    pub(crate) fn is_ready_here(&self, words: impl FnOnce() -> u64) -> bool {
+        LAST.with(|last| {
+            if last.of.get() != Arc::as_ptr(&self.inner) {
+                return false;
+            }
+            let key = last.key.get();
+            let is_ready = words() & key == key;
+            if is_ready {
+                // SAFETY: `of` is not null, so `own` is that of an element of `OWN`, whose drop sets `of` to null. It is shared, and this
+                // thread alone can drop that element.
+                unsafe { &*last.own.get() }.announce();
+            }
+            is_ready
+        })
+    }
+}
+
 impl ThreadStream {
     /// An error for `call` if this thread is ordering an access, and a log callback or `tracing` subscriber has requested another
     /// one: that may be to the same memory, whose list this thread may have locked.
@@ -147,8 +266,30 @@ impl ThreadStream {
     /// Records that work may be about to be submitted to it; by this thread, if it is a per-thread stream.
     pub(crate) fn announce(&self) {
         if let Some(own) = &self.own {
-            own.announced.fetch_add(1, Ordering::Release);
+            own.announce();
         }
+    }
+
+    /// Whether a submission that this thread has announced on a per-thread handle may access memory of which `words` is
+    /// the bitwise AND of the words, without waiting for anything. If so, the access is counted.
+    ///
+    /// Not inlined, so that the warm path of other streams does not pay for it.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn is_ready(stream: &CudaStream, words: u64) -> bool {
+        let is_ready = |found: &Found| {
+            let key = found.own.key();
+            let is_ready = words & key == key;
+            if is_ready {
+                found.own.announce();
+                LAST.with(|last| last.set(found));
+            }
+            is_ready
+        };
+        let here = |own: &RefCell<Vec<Found>>| {
+            own.try_borrow().ok()?.iter().find(|found| found.is_of(stream)).map(is_ready)
+        };
+        stream.is_per_thread() && matches!(OWN.try_with(here), Ok(Some(true)))
     }
 
     /// The stream, if its handle means it on this thread.
@@ -199,16 +340,17 @@ impl Queue for ThreadStream {
     }
 
     fn key(&self) -> u64 {
-        self.stream.queue().key()
+        self.own.as_ref().map_or_else(|| self.stream.queue().key(), |own| own.key())
     }
 
+    #[inline(always)]
     fn claim_key(&self) -> u64 {
-        self.stream.claim_key()
+        self.own.as_ref().map_or_else(|| self.stream.claim_key(), |own| own.claim_key())
     }
 
-    fn is(&self, other: &Self) -> bool {
-        let own = |queue: &Self| queue.own.as_ref().map(Arc::as_ptr);
-        self.stream.identity() == other.stream.identity() && own(self) == own(other)
+    fn id(&self) -> usize {
+        // A thread has one `OwnStream` for each handle.
+        self.own.as_ref().map_or(self.stream.inner.number, |own| own.number)
     }
 
     fn unborrowed(&self) -> &Submissions {
@@ -251,5 +393,22 @@ impl Queue for ThreadStream {
         // The user did not request this call, so it must not invalidate a capture of other code. An error is no
         // information.
         outside_captures(stream.context(), || stream.is_done()).unwrap_or(false)
+    }
+
+    fn has_ended(&self) -> bool {
+        // Acquire: all submissions of the thread have finished.
+        self.own.as_ref().is_some_and(|own| own.ended.load(Ordering::Acquire))
+    }
+
+    fn stand_in_for(&self, other: &Self) -> bool {
+        // Who has ended without having waited for all never does: both are waited for with their context, unless the host has seen the end
+        // of it. Counts once more, so that only a wait for the context that begins after this counts.
+        let is_so = !self.is_idle() && self.stream.shares_context(&other.stream);
+        if is_so {
+            let queue = self.stream.queue();
+            queue.announce(NO_KERNEL);
+            queue.submissions.finish();
+        }
+        is_so
     }
 }

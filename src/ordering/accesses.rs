@@ -321,9 +321,13 @@ impl<Q: Queue> Accesses<Q> {
 
     /// Removes the entry at `at` if its queue has ended, and is done or another one stands for it from now on.
     fn merge(&self, list: &mut List<Q>, at: usize) -> Option<Entry<Q>> {
-        let ended = list.entries.get(at).filter(|entry| entry.queue.has_ended())?;
-        // No submission relies on it any more.
+        let ended = list.entries.get_mut(at).filter(|entry| entry.queue.has_ended())?;
+        // No submission relies on its bits any more. Both go before the entry does, with which the key may become another queue's; it has a bit
+        // in `writer` only if nothing else is in the list.
         self.readers.fetch_and(!self.bits(ended.queue.key()) | self.owner, Ordering::SeqCst);
+        self.writer.store(self.owner, Ordering::SeqCst);
+        ended.lose_reading();
+        ended.lose_writing();
         if !ended.queue.is_done() {
             let (before, rest) = list.entries.split_at_mut(at);
             let ended = rest.first()?;

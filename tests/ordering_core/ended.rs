@@ -1,5 +1,6 @@
 //! Streams that get no more work, as those of threads that have ended: one stands for all.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use crate::accesses::{NO_KEY, Queue, owner};
@@ -116,4 +117,29 @@ fn a_bit_of_one_that_has_ended_lets_nobody_go_ahead() {
     assert_ne!(memory.word(false) & key, key);
     submit(&writer, &memory, true);
     assert_eq!(submit(&heir, &memory, false), [4]);
+}
+
+/// With its entry the key of one that has ended goes, and may become another one's at once.
+#[test]
+fn no_memory_has_a_bit_of_one_that_is_in_no_list() {
+    for written in [false, true] {
+        let (memory, asked) = (Rc::new(Memory::new(owner(1))), Rc::new(Cell::new(false)));
+        let (key, reader) = (owner(1) | 1, lane(1, NO_KEY, 2));
+        let ends = lane(0, key, 2);
+        submit(&ends, &memory, written);
+        assert_eq!(memory.word(written) & key, key, "it has a bit");
+        ended(&ends);
+        ends.0.done.set(true);
+        *ends.0.at_end.borrow_mut() = Some(Box::new({
+            let (memory, asked) = (memory.clone(), asked.clone());
+            move || {
+                asked.set(true);
+                assert!([false, true].into_iter().all(|writing| memory.word(writing) & key != key));
+            }
+        }));
+        drop(ends);
+        assert!(!asked.get(), "the list has the last handle");
+        submit(&reader, &memory, false);
+        assert!(asked.get());
+    }
 }

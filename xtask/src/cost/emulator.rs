@@ -8,7 +8,26 @@ use super::output;
 use crate::{Result, cargo};
 
 /// What the bench is asked to do, and the most instructions of the processor for one of it.
-const LIMITS: &[(&str, f64)] = &[];
+const LIMITS: &[(&str, f64)] = &[
+    ("matmul naive", 1.7),
+    ("matmul tiled f32", 2.98),
+    ("matmul tiled f64", 3.71),
+    ("saxpy", 3.37),
+    ("histogram", 4.95),
+    ("scan", 3.83),
+    ("mandelbrot f32", 3.24),
+    ("mandelbrot f64", 4.5),
+    ("n-body", 2.1),
+    ("block reduction", 2.56),
+    ("transpose", 2.76),
+    ("bitonic", 8.14),
+    ("local arrays", 6.64),
+    ("branches", 5.97),
+    ("shuffles", 4.28),
+    ("device calls", 4.27),
+    ("launch and wait", 11_000.0),
+    ("variable of a module", 19_300.0),
+];
 
 /// Launches, or variables, in the two runs whose difference counts.
 const FEW: u64 = 2_000;

@@ -104,6 +104,7 @@ const RULES: &[(&str, Effect)] = &[
     ("cuGraphExecDestroy", Ends(Kind::ExecutableGraph, 0)),
     ("cuGraphInstantiateWithFlags", Makes(Kind::ExecutableGraph, 0, Size::None)),
     ("cuGraphInstantiateWithParams", Makes(Kind::ExecutableGraph, 0, Size::None)),
+    ("cuGraphNodeFindInClone", Belongs(Kind::GraphNode, 0, 2)),
     ("cuGraphRetainUserObject", Unshares(Kind::UserObject, 1, Shares::Moved(2, 3))),
     ("cuGraphicsUnregisterResource", Ends(Kind::GraphicsResource, 0)),
     ("cuGreenCtxCreate", Makes(Kind::GreenContext, 0, Size::None)),

@@ -24,6 +24,8 @@ mod change;
 mod chunks;
 #[path = "safe_programs/copies.rs"]
 mod copies;
+#[path = "safe_programs/graph_witness.rs"]
+mod graph_witness;
 #[path = "safe_programs/graphs.rs"]
 mod graphs;
 #[path = "safe_programs/host_memory.rs"]
@@ -58,8 +60,6 @@ mod spies;
 mod streams;
 #[path = "safe_programs/tensors.rs"]
 mod tensors;
-#[path = "safe_programs/told.rs"]
-mod told;
 #[path = "safe_programs/tree_launches.rs"]
 mod tree_launches;
 #[path = "safe_programs/trees.rs"]

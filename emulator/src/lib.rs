@@ -173,7 +173,7 @@ mod tensor;
 #[doc(hidden)]
 pub mod texture;
 #[doc(hidden)]
-pub mod told;
+pub mod tool_report;
 mod vectors;
 
 pub use architecture::{Architecture, UnknownArchitecture};

@@ -375,8 +375,8 @@ fn a_reset_ends_a_kernel_that_never_would() {
 }
 
 #[test]
-fn loading_takes_as_long_as_the_text() {
-    // With a pass over all for each of them, a debug build took minutes.
+fn a_module_of_many_variables_has_the_last_one() {
+    // `cargo xtask gate emulator-cost` counts what each of them costs.
     let mut text = String::from(".version 8.0\n.target sm_90\n.address_size 64\n");
     for index in 0..60_000 {
         writeln!(text, ".visible .global .u32 v{index} = {index};").unwrap();

@@ -22,7 +22,7 @@ impl Tree {
 
     fn check(&self) -> Result<(), Error> {
         self.exec.synchronize()?;
-        self.told.check(&self.expected);
+        self.witness.check(&self.expected);
         Ok(())
     }
 }
@@ -43,7 +43,7 @@ impl Program {
         let tree = &mut self.trees[index];
         tree.launches += 1;
         if let Some(event) = &tree.before {
-            tree.told.open_on(&other, before.busy, tree.launches)?;
+            tree.witness.open_on(&other, before.busy, tree.launches)?;
             event.record(&other)?;
         }
         let exec = &mut tree.exec;
@@ -59,18 +59,18 @@ impl Program {
         } else {
             launch()?;
         }
-        let told = |does: &&Does| matches!(does, Does::Tell(_));
+        let witness = |does: &&Does| matches!(does, Does::Tell(_));
         if let Some(event) = &tree.after {
-            let count = tree.expected.len() + tree.does_before(Role::EventRecord).filter(told).count();
-            let told = tree.told.clone();
+            let count = tree.expected.len() + tree.does_before(Role::EventRecord).filter(witness).count();
+            let witness = tree.witness.clone();
             match waits {
                 0 => {
                     event.synchronize()?;
-                    told.must_have(count);
+                    witness.must_have(count);
                 }
                 _ => {
                     other.wait(event)?;
-                    other.call_host(move || told.must_have(count))?;
+                    other.call_host(move || witness.must_have(count))?;
                 }
             }
         }
@@ -95,13 +95,13 @@ impl Program {
         for which in 0..self.trees[index].parts.len() {
             let Part { node, role, .. } = self.trees[index].parts[which];
             let Some(again) = self.again(index, which) else { continue };
-            let told = self.trees[index].told.clone();
-            let child = (role == Role::Child).then(|| self.line(&told, &again)).transpose()?;
+            let witness = self.trees[index].witness.clone();
+            let child = (role == Role::Child).then(|| self.line(&witness, &again)).transpose()?;
             let Tree { exec, before, after, .. } = &mut self.trees[index];
             match role {
                 Role::Host => {
                     let [Does::Tell(number)] = again[..] else { continue };
-                    exec.set_host(node, told.teller(number, 0))?;
+                    exec.set_host(node, witness.teller(number, 0))?;
                 }
                 Role::Child => child.iter().try_for_each(|child| exec.set_child(node, child))?,
                 Role::EventWait => {

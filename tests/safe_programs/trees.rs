@@ -4,9 +4,9 @@
 #![deny(unsafe_code)]
 
 use crate::change::{Change, Planned};
+use crate::graph_witness::GraphWitness;
 use crate::graphs::{copy, memset};
 use crate::program::Program;
-use crate::told::Told;
 use cuda_launch::graph::{Branches, Edge, GraphNode, InstantiateFlags};
 use cuda_launch::{CudaEvent, CudaGraph, Error, GraphExec};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub(crate) struct Tree {
     pub(crate) exec: GraphExec,
     /// One after the other.
     pub(crate) parts: Vec<Part>,
-    pub(crate) told: Arc<Told>,
+    pub(crate) witness: Arc<GraphWitness>,
     pub(crate) expected: Vec<u32>,
     pub(crate) launches: usize,
     /// Of its event nodes.
@@ -51,7 +51,7 @@ pub(crate) enum Does {
 struct Sketch {
     graph: CudaGraph,
     ends: Vec<GraphNode>,
-    told: Arc<Told>,
+    witness: Arc<GraphWitness>,
 }
 
 impl Program {
@@ -61,7 +61,7 @@ impl Program {
         sketch: &mut Sketch,
         add: impl FnOnce(&mut Self, &mut CudaGraph, &[GraphNode]) -> Result<GraphNode, Error>,
     ) -> Result<GraphNode, Error> {
-        let Sketch { graph, ends, told } = sketch;
+        let Sketch { graph, ends, witness } = sketch;
         let node = match self.random.below(4) {
             0 => {
                 let node = add(self, graph, &[])?;
@@ -75,7 +75,7 @@ impl Program {
                 node
             }
             2 => {
-                let gone = graph.add_host(ends, told.teller(u32::MAX, 0))?;
+                let gone = graph.add_host(ends, witness.teller(u32::MAX, 0))?;
                 ends.push(gone);
                 let node = add(self, graph, ends)?;
                 graph.remove(gone)?;
@@ -98,14 +98,14 @@ impl Program {
 
     fn add(
         &mut self,
-        told: &Arc<Told>,
+        witness: &Arc<GraphWitness>,
         graph: &mut CudaGraph,
         after: &[GraphNode],
         does: Does,
     ) -> Result<GraphNode, Error> {
         match does {
             Does::Tell(number) => {
-                graph.add_host(after, told.teller(number, [0, 0, 200][self.random.below(3)]))
+                graph.add_host(after, witness.teller(number, [0, 0, 200][self.random.below(3)]))
             }
             Does::Change(Planned { to, half, change: Change::Fill(value), .. }) => {
                 graph.add_memset(after, memset(&mut self.buffers, to, half, value)?)
@@ -115,22 +115,22 @@ impl Program {
     }
 
     /// A graph that does these one after the other.
-    pub(crate) fn line(&mut self, told: &Arc<Told>, does: &[Does]) -> Result<CudaGraph, Error> {
+    pub(crate) fn line(&mut self, witness: &Arc<GraphWitness>, does: &[Does]) -> Result<CudaGraph, Error> {
         let mut graph = CudaGraph::new(&self.ctx)?;
-        self.extend(told, &mut graph, Vec::new(), does)?;
+        self.extend(witness, &mut graph, Vec::new(), does)?;
         Ok(graph)
     }
 
     /// Adds these one after the other, after the last node.
     fn extend(
         &mut self,
-        told: &Arc<Told>,
+        witness: &Arc<GraphWitness>,
         graph: &mut CudaGraph,
         mut last: Vec<GraphNode>,
         does: &[Does],
     ) -> Result<(), Error> {
         for does in does {
-            last = vec![self.add(told, graph, &last, *does)?];
+            last = vec![self.add(witness, graph, &last, *does)?];
         }
         Ok(())
     }
@@ -147,17 +147,17 @@ impl Program {
 
     /// Another part of a tree, and what it is to do.
     fn add_part(&mut self, sketch: &mut Sketch) -> Result<Part, Error> {
-        let told = sketch.told.clone();
+        let witness = sketch.witness.clone();
         let some: Vec<_> = (0..1 + self.random.below(3)).map(|_| self.does()).collect();
         let (node, role, does) = match self.random.below(6) {
             0 => {
-                let child = self.line(&told, &some)?;
+                let child = self.line(&witness, &some)?;
                 (self.then(sketch, |_, graph, after| graph.add_child(after, &child))?, Role::Child, some)
             }
             1 => {
                 let (mut child, first) = (CudaGraph::new(&self.ctx)?, self.does());
-                let inner = child.add_child(&[], &self.line(&told, &[first])?)?;
-                self.extend(&told, &mut child, vec![inner], &some)?;
+                let inner = child.add_child(&[], &self.line(&witness, &[first])?)?;
+                self.extend(&witness, &mut child, vec![inner], &some)?;
                 let does = [&[first], &some[..]].concat();
                 (self.then(sketch, |_, graph, after| graph.add_child(after, &child))?, Role::Fixed, does)
             }
@@ -175,7 +175,7 @@ impl Program {
                 let does = some[0];
                 let role = if matches!(does, Does::Tell(_)) { Role::Host } else { Role::Fixed };
                 let add = |program: &mut Self, graph: &mut CudaGraph, after: &[GraphNode]| {
-                    program.add(&told, graph, after, does)
+                    program.add(&witness, graph, after, does)
                 };
                 (self.then(sketch, add)?, role, vec![does])
             }
@@ -188,7 +188,7 @@ impl Program {
         if !self.ctx.driver().has("cuGraphConditionalHandleCreate") {
             return Ok(None);
         }
-        let Sketch { graph, ends, told } = sketch;
+        let Sketch { graph, ends, witness } = sketch;
         let taken = self.random.one_in(2);
         let value = graph.add_condition(Some(taken.into()))?;
         let (node, bodies) = graph.add_conditional(ends, value, Branches::If)?;
@@ -196,7 +196,7 @@ impl Program {
         let fill = |program: &mut Self| Does::Change(program.plan(|random| Change::Fill(random.number())));
         let does: Vec<_> = (0..1 + self.random.below(2)).map(|_| fill(self)).collect();
         for mut body in bodies {
-            self.extend(told, &mut body, Vec::new(), &does)?;
+            self.extend(witness, &mut body, Vec::new(), &does)?;
         }
         *ends = vec![node];
         let does = self.kept_does(does);
@@ -209,8 +209,9 @@ impl Program {
     }
 
     pub(crate) fn build_tree(&mut self) -> Result<(), Error> {
-        let told = Arc::new(Told::default());
-        let mut sketch = Sketch { graph: CudaGraph::new(&self.ctx)?, ends: Vec::new(), told: told.clone() };
+        let witness = Arc::new(GraphWitness::default());
+        let mut sketch =
+            Sketch { graph: CudaGraph::new(&self.ctx)?, ends: Vec::new(), witness: witness.clone() };
         let mut parts = Vec::new();
         let (before, after, clone) = (self.some_event()?, self.some_event()?, self.random.one_in(3));
         let (waits_at, count) = (self.random.below(3), 2 + self.random.below(5));
@@ -218,7 +219,7 @@ impl Program {
             if let Some(event) = before.as_ref().filter(|_| number == waits_at) {
                 let node = self.then(&mut sketch, |_, graph, after| graph.add_event_wait(after, event))?;
                 parts.push(Part { node, role: Role::EventWait, does: Vec::new() });
-                let entered = told.clone();
+                let entered = witness.clone();
                 self.then(&mut sketch, |_, graph, after| graph.add_host(after, move || entered.enter()))?;
             }
             parts.push(self.add_part(&mut sketch)?);
@@ -241,7 +242,7 @@ impl Program {
         }
         let exec = graph.instantiate(InstantiateFlags::empty())?;
         let before = before.filter(|_| parts.iter().any(|part| part.role == Role::EventWait));
-        self.trees.push(Tree { exec, parts, told, expected: Vec::new(), launches: 0, before, after });
+        self.trees.push(Tree { exec, parts, witness, expected: Vec::new(), launches: 0, before, after });
         Ok(())
     }
 }

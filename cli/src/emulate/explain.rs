@@ -2,7 +2,7 @@
 //! their contents, and from what the emulator refused.
 
 use cuda_emulator::Architecture;
-use cuda_emulator::told::Obstacle;
+use cuda_emulator::tool_report::Obstacle;
 use cuda_emulator_stand_ins::{ASKED, COMPILERS, FOUND, LOADED, STAND_INS};
 use cuda_launch::sys::CUresult;
 use cuda_ptx::image::{Arch, EntryKind, Fatbin};

@@ -1,8 +1,8 @@
 //! A program that is started with the emulator's `libcuda.so.1` (the file `cuda-launch-emulator`) as its driver.
 
 pub(crate) mod elf;
-mod found;
 pub(crate) mod reach;
+mod reports;
 
 use clap::ValueEnum;
 use cuda_emulator::Architecture;
@@ -19,7 +19,7 @@ use crate::output::Outcome;
 use crate::program::{self, Ended};
 use crate::style;
 use crate::table::Columns;
-use found::{Found, ReportFile};
+use reports::{Found, ReportFile};
 
 /// The name of the library's file: a shared library, although cargo treats it as a program (`src/emulator_library/main.rs`).
 const LIBRARY: &str = "cuda-launch-emulator";

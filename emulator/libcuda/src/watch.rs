@@ -2,7 +2,7 @@
 
 use cuda_driver_sys::Driver;
 use cuda_emulator::stderr;
-use cuda_emulator::told::Told;
+use cuda_emulator::tool_report::ToolReport;
 use cuda_harness::{Environment, Error, Spy};
 use std::fmt::Arguments;
 use std::ptr::null;
@@ -83,7 +83,7 @@ extern "C" fn report() {
         let ledger = spy.ledger();
         let (live, mistakes) = (ledger.live().len(), ledger.problems().len());
         say(format_args!("{live} live, {mistakes} mistakes\n{ledger}"));
-        Told::Ledger { live: live as u64, mistakes: mistakes as u64 }.tell();
+        ToolReport::Ledger { live: live as u64, mistakes: mistakes as u64 }.send();
     }
 }
 

@@ -6,7 +6,7 @@ use super::config::Config;
 use super::{slot, state};
 use crate::check::{Checker, Checks, Findings};
 use crate::engine::windows;
-use crate::told::Told;
+use crate::tool_report::ToolReport;
 
 /// What the program requested of the process's driver.
 static ASKED: OnceLock<Checks> = OnceLock::new();
@@ -80,7 +80,7 @@ pub(super) fn checker(config: &Config) -> Option<Arc<Checker>> {
     let checks = asked().unwrap_or(config.checks);
     let print = |finding: &_| {
         super::report::line(format_args!("{finding}"));
-        Told::Finding.tell();
+        ToolReport::Finding.send();
     };
     let checker = || if prints(config) { Checker::with_sink(checks, print) } else { Checker::new(checks) };
     (checks != Checks::NONE).then(|| Arc::new(checker()))
@@ -99,6 +99,6 @@ fn prints(config: &Config) -> bool {
 /// A kernel faulted. Where findings are counted, this is one.
 pub(super) fn count_fault() {
     if state::get().is_some_and(|state| prints(&state.config)) {
-        Told::Finding.tell();
+        ToolReport::Finding.send();
     }
 }

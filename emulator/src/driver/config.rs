@@ -11,7 +11,7 @@ use crate::architecture::Architecture;
 use crate::check::Checks;
 use crate::engine::is_version;
 use crate::schedule::Schedules;
-use crate::told;
+use crate::tool_report;
 
 /// The emulator's own variables, read once, by the first `cuInit`; an instance may have other values.
 #[derive(Clone)]
@@ -71,7 +71,7 @@ impl Config {
         architectures: Option<&[Architecture]>,
         memory: Option<u64>,
     ) -> Config {
-        told::file();
+        tool_report::file();
         let mut invalid = Vec::new();
         let count = |text: &str| text.parse().ok().filter(|count| *count <= MOST_DEVICES);
         let variable_of_devices = |name| optional(name, "a number from 0 to 8", count);

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use super::config::Config;
 use super::{report, slot, state};
 use crate::schedule::{ScheduleDifference, Scheduler, Schedules};
-use crate::told::Told;
+use crate::tool_report::ToolReport;
 
 /// What the program requested of the process's driver.
 static ASKED: OnceLock<Schedules> = OnceLock::new();
@@ -68,7 +68,7 @@ pub(super) fn scheduler(config: &Config) -> Option<Arc<Scheduler>> {
     let schedules = asked.or(config.schedules).filter(|schedules| schedules.count() > 0)?;
     let print = |difference: &_| {
         report::line(format_args!("{difference}"));
-        Told::Difference.tell();
+        ToolReport::Difference.send();
     };
     let scheduler = if prints { Scheduler::with_sink(schedules, print) } else { Scheduler::new(schedules) };
     Some(Arc::new(scheduler))

@@ -17,7 +17,7 @@ use super::slot::{PerSlot, per_slot};
 use super::state::{Call, lock};
 use super::{logs, report};
 use crate::engine::{Countable, Kernel};
-use crate::told::{Obstacle, Told};
+use crate::tool_report::{Obstacle, ToolReport};
 use attributes::Settings;
 use steps::Steps;
 
@@ -112,7 +112,7 @@ impl Function {
             report::line(format_args!("{reason}; it was not launched"));
             let (subject, code) = (format!("kernel `{name}`"), NOT_SUPPORTED.0);
             let obstacle = Obstacle { kind: "unsupported".into(), code, subject, why, way: WITHOUT.into() };
-            Told::Obstacle(obstacle).tell();
+            ToolReport::Obstacle(obstacle).send();
         }
         Some(reason)
     }

@@ -245,7 +245,7 @@ impl KeptOptions {
         let log = outcome.as_ref().err().map_or("", |refusal| refusal.log.as_str());
         lock(&self.0).finish("", log);
         outcome.map_err(|refusal| {
-            refusal.tell("");
+            refusal.send("");
             refusal.answer()
         })
     }

@@ -39,7 +39,7 @@ impl LibraryImage {
 
     /// The library's calls have no log to fill: the log goes to standard error.
     pub(super) fn say(&self, refusal: &Refusal) {
-        refusal.tell(&self.file);
+        refusal.send(&self.file);
         if !refusal.log.is_empty() {
             crate::driver::report::line(format_args!(
                 "a library does not load: {:?}\n{}",

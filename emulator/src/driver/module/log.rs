@@ -5,7 +5,7 @@ use cuda_driver_sys::CUresult;
 use crate::driver::logs;
 use crate::driver::state::newest_ptx;
 use crate::engine::{LoadFailure, LoadFailureKind, is_version};
-use crate::told::{Obstacle, Told};
+use crate::tool_report::{Obstacle, ToolReport};
 
 /// A code and the error log that goes with it.
 #[derive(Clone, Debug)]
@@ -57,18 +57,18 @@ impl Refusal {
     }
 
     /// Tells the tool that started the program, if one did: `subject` is the file, or empty.
-    pub(super) fn tell(&self, subject: &str) {
+    pub(super) fn send(&self, subject: &str) {
         let Some(kind) = self.kind else { return };
         let first = self.log.lines().next().unwrap_or_default();
         let way = if self.help.is_empty() { CORRECT } else { &self.help };
-        Told::Obstacle(Obstacle {
+        ToolReport::Obstacle(Obstacle {
             kind: kind.to_owned(),
             code: self.code.0,
             subject: subject.to_owned(),
             why: first.trim_start_matches("error   : ").to_owned(),
             way: way.to_owned(),
         })
-        .tell();
+        .send();
     }
 
     /// For bytes that are no image.

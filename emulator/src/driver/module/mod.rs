@@ -234,7 +234,7 @@ fn load<'a>(
         }
         Err(refusal) => {
             options.finish("", &refusal.log);
-            refusal.tell(file);
+            refusal.send(file);
             Err(refusal.answer())
         }
     }

@@ -1,6 +1,6 @@
 //! What the emulator's library told: findings, differences and leaks, which decide the exit code, and what was refused.
 
-use cuda_emulator::told::{Obstacle, Told, VARIABLE};
+use cuda_emulator::tool_report::{Obstacle, ToolReport, VARIABLE};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::Command;
@@ -42,16 +42,16 @@ pub(crate) struct Found {
 impl Found {
     fn read(text: &str) -> Self {
         let mut found = Self::default();
-        for told in text.lines().filter_map(Told::read) {
+        for told in text.lines().filter_map(ToolReport::read) {
             match told {
-                Told::Finding => found.findings += 1,
-                Told::Difference => found.differences += 1,
-                Told::Ledger { live, mistakes } => {
+                ToolReport::Finding => found.findings += 1,
+                ToolReport::Difference => found.differences += 1,
+                ToolReport::Ledger { live, mistakes } => {
                     let (all, more) = found.ledger.unwrap_or_default();
                     found.ledger = Some((all.saturating_add(live), more.saturating_add(mistakes)));
                 }
-                Told::Obstacle(obstacle) if found.obstacles.contains(&obstacle) => {}
-                Told::Obstacle(obstacle) => found.obstacles.push(obstacle),
+                ToolReport::Obstacle(obstacle) if found.obstacles.contains(&obstacle) => {}
+                ToolReport::Obstacle(obstacle) => found.obstacles.push(obstacle),
             }
         }
         found

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct GraphWitness {
     numbers: Mutex<Vec<u32>>,
     /// For so many launches the work before the event that the graph waits for is done.
     opened: AtomicUsize,
@@ -18,13 +18,13 @@ pub(crate) struct Told {
     early: AtomicBool,
 }
 
-impl Told {
+impl GraphWitness {
     /// A function that tells this number, after a while.
     pub(crate) fn teller(self: &Arc<Self>, number: u32, micros: u64) -> impl Fn() + Send + Sync + 'static {
-        let told = self.clone();
+        let witness = self.clone();
         move || {
             thread::sleep(Duration::from_micros(micros));
-            told.numbers.lock().unwrap().push(number);
+            witness.numbers.lock().unwrap().push(number);
         }
     }
 
@@ -35,10 +35,10 @@ impl Told {
         micros: u64,
         launch: usize,
     ) -> Result<(), Error> {
-        let told = self.clone();
+        let witness = self.clone();
         stream.call_host(move || {
             thread::sleep(Duration::from_micros(micros));
-            told.opened.fetch_max(launch, Ordering::SeqCst);
+            witness.opened.fetch_max(launch, Ordering::SeqCst);
         })
     }
 

@@ -13,7 +13,7 @@ pub const VARIABLE: &str = "CUDA_LAUNCH_EMULATOR_FOUND";
 
 /// One thing that the tool is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum ToolReport {
     /// A finding of a check, or a fault of a kernel that is checked.
     Finding,
     /// A difference between two orders of warps and blocks.
@@ -44,14 +44,14 @@ pub struct Obstacle {
     pub way: String,
 }
 
-impl Told {
+impl ToolReport {
     /// One line, without its end.
     fn line(&self) -> String {
         match self {
-            Told::Finding => "finding".to_owned(),
-            Told::Difference => "difference".to_owned(),
-            Told::Ledger { live, mistakes } => format!("ledger\t{live}\t{mistakes}"),
-            Told::Obstacle(Obstacle { kind, code, subject, why, way }) => {
+            ToolReport::Finding => "finding".to_owned(),
+            ToolReport::Difference => "difference".to_owned(),
+            ToolReport::Ledger { live, mistakes } => format!("ledger\t{live}\t{mistakes}"),
+            ToolReport::Obstacle(Obstacle { kind, code, subject, why, way }) => {
                 let fields = [kind, subject, why, way].map(|text| text.replace(['\t', '\n', '\r'], " "));
                 format!("obstacle\t{code}\t{}", fields.join("\t"))
             }
@@ -59,17 +59,17 @@ impl Told {
     }
 
     /// The opposite; `None` for a line that is none of these.
-    pub fn read(line: &str) -> Option<Told> {
+    pub fn read(line: &str) -> Option<ToolReport> {
         let fields: Vec<&str> = line.split('\t').collect();
         Some(match fields.as_slice() {
-            ["finding"] => Told::Finding,
-            ["difference"] => Told::Difference,
+            ["finding"] => ToolReport::Finding,
+            ["difference"] => ToolReport::Difference,
             ["ledger", live, mistakes] => {
-                Told::Ledger { live: live.parse().ok()?, mistakes: mistakes.parse().ok()? }
+                ToolReport::Ledger { live: live.parse().ok()?, mistakes: mistakes.parse().ok()? }
             }
             ["obstacle", code, kind, subject, why, way] => {
                 let [kind, subject, why, way] = [kind, subject, why, way].map(|text| (*text).to_owned());
-                Told::Obstacle(Obstacle { kind, code: code.parse().ok()?, subject, why, way })
+                ToolReport::Obstacle(Obstacle { kind, code: code.parse().ok()?, subject, why, way })
             }
             _ => return None,
         })
@@ -77,7 +77,7 @@ impl Told {
 
     /// Adds the line to the tool's file, if a tool has started this program. That is one call of the system, so that the lines of several
     /// processes do not mix.
-    pub fn tell(&self) {
+    pub fn send(&self) {
         let Some(path) = file() else { return };
         let line = format!("{}\n", self.line());
         // No new file, if the tool has ended before a process that it did not wait for.
@@ -99,7 +99,7 @@ pub(crate) fn file() -> Option<&'static PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Obstacle, Told};
+    use super::{Obstacle, ToolReport};
 
     #[test]
     fn what_is_told_is_read() {
@@ -110,21 +110,26 @@ mod tests {
             why: "two\nlines".into(),
             way: "a\ttab".into(),
         };
-        for told in
-            [Told::Finding, Told::Difference, Told::Ledger { live: 2, mistakes: 1 }, Told::Obstacle(obstacle)]
-        {
+        for told in [
+            ToolReport::Finding,
+            ToolReport::Difference,
+            ToolReport::Ledger { live: 2, mistakes: 1 },
+            ToolReport::Obstacle(obstacle),
+        ] {
             let line = told.line();
             assert!(!line.contains('\n'), "{line:?}");
             let same = match told {
-                Told::Obstacle(obstacle) => {
-                    Told::Obstacle(Obstacle { why: "two lines".into(), way: "a tab".into(), ..obstacle })
-                }
+                ToolReport::Obstacle(obstacle) => ToolReport::Obstacle(Obstacle {
+                    why: "two lines".into(),
+                    way: "a tab".into(),
+                    ..obstacle
+                }),
                 told => told,
             };
-            assert_eq!(Told::read(&line), Some(same));
+            assert_eq!(ToolReport::read(&line), Some(same));
         }
         for other in ["", "findings", "ledger\t1", "ledger\tx\t1", "obstacle\t209\tcubin"] {
-            assert_eq!(Told::read(other), None, "{other}");
+            assert_eq!(ToolReport::read(other), None, "{other}");
         }
     }
 }

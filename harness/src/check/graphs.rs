@@ -413,13 +413,7 @@ impl State {
 
     /// Records that a node of a clone is the copy of another node.
     fn found_in_clone(&mut self, call: &Call<'_>, node: u64) {
-        let Some(clone) = self.objects.find(Kind::Graph, call.word(2)) else { return };
-        if node == 0 || self.graph_of(node) == Some(clone) {
-            return;
-        }
-        let made_by = Some((call.number, call.function.name));
-        let owner = Some(clone);
-        self.objects.make(New { owner, context: call.context, ..New::of(Kind::GraphNode, node, made_by) });
+        let Some(clone) = self.graph_of(node) else { return };
         // The cloned graph may be a clone itself.
         let original = self.clones.get(&call.word(1)).map_or(call.word(1), |(original, _)| *original);
         self.clones.insert(node, (original, clone));

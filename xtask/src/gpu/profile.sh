@@ -43,6 +43,8 @@ derived=(memory_l2_theoretical_sectors_global memory_l2_theoretical_sectors_glob
 # Only those that this ncu knows: it refuses a launch for one name that it does not.
 timeout 60 "$ncu" --version >"$work/version.txt" 2>&1
 timeout 60 "$ncu" --query-metrics --chip "${CHIP:-gh100}" >"$work/metrics.txt" 2>&1
+# Matrices: a counter for each type, whose names differ from one kind of GPU to the next.
+while read -r name; do counters+=("$name"); done < <(grep -oE '^ *sm__ops_path_tensor_src_[a-z0-9_]+' "$work/metrics.txt" | grep -v sparsity)
 known=()
 for name in "${counters[@]}"; do
     if grep -qE "^ *$name +Counter" "$work/metrics.txt"; then

@@ -38,6 +38,10 @@ int main(int count, char **words)
     if (strcmp(end, "keep"))
         CALL(cuMemFree_v2, memory);
     CALL(cuDevicePrimaryCtxRelease_v2, 0);
+    if (!strcmp(end, "graphics")) {
+        CALL(cuGraphicsGLRegisterBuffer, &memory, 0, 0);
+        CALL(cuGraphicsGLRegisterBuffer, &memory, 0, 0);
+    }
     if (!strcmp(end, "_exit"))
         _exit(0);
     if (!strcmp(end, "signal"))
@@ -254,6 +258,9 @@ fn what_the_emulator_refused_is_explained() {
     let fine = with(&case.folder, "fine.ptx", text.as_bytes());
     let (reasons, said) = explained(&[], &[case.program(), &fine, "exit"]);
     assert!(reasons.is_empty() && said.contains("nothing was found"), "{said}");
+    let (reasons, said) = explained(&[], &[case.program(), &fine, "graphics"]);
+    assert_eq!(reasons, [("function".to_owned(), 801, "cuGraphicsGLRegisterBuffer".to_owned())], "{said}");
+    assert!(said.contains("copy through host memory"), "{said}");
 }
 
 /// What is asked of the emulator by name goes before what drivers of the version read that it plays.

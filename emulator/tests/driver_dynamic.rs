@@ -6,7 +6,9 @@
 mod support;
 
 use cuda_driver_sys::*;
-use cuda_emulator::{Checks, FindingKind, Instance, InstanceOptions, Schedules, set_profile, take_profiles};
+use cuda_emulator::{
+    Checks, FindingKind, Instance, InstanceOptions, OneOrderReason, Schedules, set_profile, take_profiles,
+};
 use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::Arc;
@@ -572,9 +574,9 @@ fn launched_grids_are_checked() {
     assert_eq!(found, [("count", FindingKind::Uninitialised)]);
 }
 
-/// What kernels launch cannot be taken back, so their modules have one order.
+/// What kernels launch cannot be taken back, so they have one order; what they have launched has several.
 #[test]
-fn under_schedules_there_is_one_order() {
+fn under_schedules_a_kernel_that_launches_has_one_order() {
     let instance = InstanceOptions::new().schedules(Schedules::new(4)).start().unwrap();
     let kernels = Kernels::of(&instance);
     assert_eq!(kernels.results("tree", 5, &mut [0, 5]), [1, 2, 4, 8, 16]);
@@ -583,6 +585,10 @@ fn under_schedules_there_is_one_order() {
     kernels.launch("each_thread", [4, 80], &mut [argument(&mut memory)]);
     assert_eq!(kernels.words(memory, 320)[319], 319 * 319 + 1);
     assert_eq!(instance.take_differences().len(), 0);
+    let once: Vec<_> =
+        instance.take_one_order().into_iter().map(|once| (once.kernel, once.launches, once.reason)).collect();
+    let expected = [("tree", 16), ("orders", 1), ("note", 9), ("each_thread", 1)];
+    assert_eq!(once, expected.map(|(name, count)| (name.to_owned(), count, OneOrderReason::KernelLaunches)));
 }
 
 /// Every grid is counted, under its kernel's name.

@@ -18,7 +18,7 @@ mod roofline;
 mod schedules;
 mod shape;
 
-use cuda_emulator::Architecture;
+use cuda_emulator::{Architecture, OneOrderReason};
 use std::path::PathBuf;
 
 use crate::failure::{Exit, Failure};
@@ -207,14 +207,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         arguments.print.unwrap_or(SHOWN),
     );
     let differences = cuda_emulator::take_differences();
+    let mut not_run = false;
     if let Some(schedules) = schedules.filter(|_| matches!(finished, Finished::Outputs(_))) {
-        text += &schedules::text(schedules, &differences);
+        let one_order = schedules::one_order(&kernel.name);
+        text += &schedules::text(schedules, &differences, one_order);
         json["differences"] = schedules::json(&differences);
+        json["one_order"] = one_order.map(OneOrderReason::name).into();
+        not_run = one_order.is_some();
     }
     let mut outcome = Outcome::new(text, json);
     let wrong = matches!(finished, Finished::Fault(_)) || checked.is_some_and(|found| found.count() > 0);
     if wrong || !differences.is_empty() {
         outcome.exit = Exit::Found;
+    } else if not_run {
+        outcome.exit = Exit::Driver;
     }
     Ok(outcome)
 }

@@ -1,7 +1,7 @@
 //! `--schedules`: runs the kernel on the emulator under several orders of its warps and blocks, and shows results that depend on the
 //! order.
 
-use cuda_emulator::{DifferenceKind, DifferentBytes, Fault, ScheduleDifference, Schedules};
+use cuda_emulator::{DifferenceKind, DifferentBytes, Fault, OneOrderReason, ScheduleDifference, Schedules};
 use serde_json::{Value, json};
 
 use super::Arguments;
@@ -21,12 +21,27 @@ pub(super) fn start(schedules: Schedules) {
     cuda_emulator::set_schedules(schedules);
 }
 
+/// Why the kernel ran in the ordinary order only, if it did.
+pub(super) fn one_order(kernel: &str) -> Option<OneOrderReason> {
+    cuda_emulator::take_one_order().iter().find(|once| once.kernel == kernel).map(|once| once.reason)
+}
+
 /// For people.
-pub(super) fn text(schedules: Schedules, found: &[ScheduleDifference]) -> String {
+pub(super) fn text(
+    schedules: Schedules,
+    found: &[ScheduleDifference],
+    one_order: Option<OneOrderReason>,
+) -> String {
     let orders = count(schedules.count() as usize, "order");
     let first = schedules.first_seed();
     let last = first.wrapping_add(u64::from(schedules.count().saturating_sub(1)));
     let seeds = if first == last { format!("seed {first}") } else { format!("seeds {first} to {last}") };
+    if let Some(reason) = one_order.filter(|_| found.is_empty()) {
+        let why = format!(
+            "schedules: of {orders} ({seeds}) none was run, only the ordinary order: {reason}, which cannot be undone between two orders"
+        );
+        return style::bad(&wrap(&why, ""));
+    }
     if found.is_empty() {
         return format!("{}\n", style::good(&format!("schedules: {orders} ({seeds}), no difference")));
     }

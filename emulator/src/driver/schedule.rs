@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::config::Config;
 use super::{report, slot, state};
-use crate::schedule::{ScheduleDifference, Scheduler, Schedules};
+use crate::schedule::{OneOrder, Report, ScheduleDifference, Scheduler, Schedules};
 use crate::tool_report::ToolReport;
 
 /// What the program requested of the process's driver.
@@ -15,7 +15,7 @@ static ASKED: OnceLock<Schedules> = OnceLock::new();
 /// initialised or this was called before.
 ///
 /// The results that the program sees are those of the ordinary order. A kernel runs on one thread, and each order costs about forty
-/// times as much as the launch itself. Launches of modules that write surfaces run in the ordinary order only.
+/// times as much as the launch itself. Kernels whose effects cannot be undone run in the ordinary order only: [`take_one_order`] lists them.
 pub fn set_schedules(schedules: Schedules) -> bool {
     state::get().is_none() && ASKED.set(schedules).is_ok()
 }
@@ -61,14 +61,26 @@ pub fn take_differences() -> Vec<ScheduleDifference> {
         .unwrap_or_default()
 }
 
+/// The kernels whose launches ran in the ordinary order only since the last call, although [`set_schedules`] requested others: of these no
+/// difference was looked for.
+pub fn take_one_order() -> Vec<OneOrder> {
+    state::get()
+        .and_then(|state| state.scheduler.clone())
+        .map(|scheduler| scheduler.take_one_order())
+        .unwrap_or_default()
+}
+
 /// The scheduler that runs launches under several orders.
 pub(super) fn scheduler(config: &Config) -> Option<Arc<Scheduler>> {
     let asked = ASKED.get().filter(|_| slot::current() == slot::PROCESS).copied();
     let prints = asked.is_none() && config.prints_differences;
     let schedules = asked.or(config.schedules).filter(|schedules| schedules.count() > 0)?;
-    let print = |difference: &_| {
-        report::line(format_args!("{difference}"));
-        ToolReport::Difference.send();
+    let print = |report: Report<'_>| match report {
+        Report::Difference(difference) => {
+            report::line(format_args!("{difference}"));
+            ToolReport::Difference.send();
+        }
+        Report::OneOrder(kernel) => report::line(format_args!("{kernel}")),
     };
     let scheduler = if prints { Scheduler::with_sink(schedules, print) } else { Scheduler::new(schedules) };
     Some(Arc::new(scheduler))

@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use super::entry::{NOT_SUPPORTED, Rule, call};
 use super::slot::{PerSlot, per_slot};
 use super::state::lock;
+use crate::tool_report::{Obstacle, ToolReport};
 
 static CALLED: PerSlot<Mutex<Vec<&'static str>>> = per_slot!(Mutex::new(Vec::new()));
 
@@ -30,11 +31,11 @@ fn refuse(name: &'static str, instead: &dyn Fn() -> String) -> CUresult {
             called.push(call.name);
             // Programs request undocumented tables, and continue without them.
             if call.name != "cuGetExportTable" {
-                let name = call.name;
-                super::report::line(format_args!(
-                    "{name} is not emulated: CUDA_ERROR_NOT_SUPPORTED; {}",
-                    instead()
-                ));
+                let (name, way) = (call.name, instead());
+                super::report::line(format_args!("{name} is not emulated: CUDA_ERROR_NOT_SUPPORTED; {way}"));
+                let (subject, why) = (name.to_owned(), "the function is not emulated".to_owned());
+                let obstacle = Obstacle { kind: "function".into(), code: NOT_SUPPORTED.0, subject, why, way };
+                ToolReport::Obstacle(obstacle).send();
             }
         }
         Err(NOT_SUPPORTED)

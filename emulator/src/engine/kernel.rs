@@ -10,6 +10,7 @@ use super::code::{Code, Origin};
 use super::profile::Profiled;
 use super::schedule::Scheduled;
 use super::watch::Watched;
+use crate::schedule::OneOrderReason;
 
 /// A decoded kernel with everything it calls.
 #[non_exhaustive]
@@ -65,6 +66,8 @@ pub struct Kernel {
     pub(super) unwritten: Vec<u32>,
     /// The information about counted instructions, by function; empty if nothing is counted.
     pub(super) profiled: Vec<Vec<Profiled>>,
+    /// Why it runs in the ordinary order only, whatever orders are requested.
+    pub(super) one_order: Option<OneOrderReason>,
     /// The information about instructions that run under several schedules, by function; empty if schedules are off.
     pub(super) scheduled: Vec<Vec<Scheduled>>,
     /// The kernel, then the functions it reaches.
@@ -106,6 +109,18 @@ impl Kernel {
     /// Whether it can reach what changes nodes of graphs.
     pub fn updates_nodes(&self) -> bool {
         self.updates_nodes
+    }
+
+    /// What it can reach that cannot be undone.
+    pub(super) fn not_undone(&self, writes_surfaces: bool) -> Option<OneOrderReason> {
+        let reached = [
+            (self.allocates, OneOrderReason::Heap),
+            (self.launches, OneOrderReason::KernelLaunches),
+            (self.launches_graphs, OneOrderReason::GraphLaunches),
+            (self.updates_nodes, OneOrderReason::NodeUpdates),
+            (writes_surfaces, OneOrderReason::Surfaces),
+        ];
+        reached.into_iter().find_map(|(reached, reason)| reached.then_some(reason))
     }
 
     /// The instructions that would stop the kernel if a thread reached them, because this engine lacks them: line in

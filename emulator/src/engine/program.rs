@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cuda_ptx::FunctionKind;
 
-use super::code::Extern;
 use super::decode::Looks;
 use super::image::{Image, LoadFailure};
 use super::kernel::Kernel;
@@ -133,22 +132,7 @@ impl Program {
         Looks {
             watches: self.memory.checker().is_some(),
             profiles: self.memory.profiler().is_some(),
-            // Contents of surfaces, and allocations and launches by kernels, cannot be undone.
-            schedules: self.memory.scheduler().is_some()
-                && !["sust.", "sured."].iter().any(|name| self.image.text.contains(name))
-                && !self.image.externs.iter().any(|name| {
-                    let known = Extern::from_name(name);
-                    matches!(
-                        known,
-                        Some(
-                            Extern::Malloc
-                                | Extern::Free
-                                | Extern::GraphLaunch
-                                | Extern::NodeUpdate
-                                | Extern::Runtime(_)
-                        )
-                    )
-                }),
+            schedules: self.memory.scheduler().is_some(),
         }
     }
 

@@ -1,21 +1,28 @@
-//! The list of differences: one per kind and place in the code, bounded.
+//! The lists of differences, one per kind and place in the code, and of kernels that ran in one order; both are bounded.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{ScheduleDifference, Schedules};
+use super::{OneOrder, OneOrderReason, ScheduleDifference, Schedules};
 
-/// How many differences are reported.
+/// How many differences are reported, and how many kernels with one order.
 const MOST: usize = 100;
 
-type Sink = Box<dyn Fn(&ScheduleDifference) + Send + Sync>;
+/// What a scheduler has to report.
+pub(crate) enum Report<'r> {
+    Difference(&'r ScheduleDifference),
+    OneOrder(&'r OneOrder),
+}
+
+type Sink = Box<dyn Fn(Report<'_>) + Send + Sync>;
 
 /// Which orders launches are run under, and what differed.
 pub struct Scheduler {
     schedules: Schedules,
     sink: Option<Sink>,
     found: Mutex<Vec<ScheduleDifference>>,
+    one_order: Mutex<Vec<OneOrder>>,
     /// What the launches that have ended took in the ordinary order, in nanoseconds of `%globaltimer`.
     elapsed: AtomicU64,
 }
@@ -23,13 +30,14 @@ pub struct Scheduler {
 impl Scheduler {
     /// Nothing found yet.
     pub fn new(schedules: Schedules) -> Scheduler {
-        Scheduler { schedules, sink: None, found: Mutex::default(), elapsed: AtomicU64::new(0) }
+        let (found, one_order) = (Mutex::default(), Mutex::default());
+        Scheduler { schedules, sink: None, found, one_order, elapsed: AtomicU64::new(0) }
     }
 
-    /// The same, calling `sink` with each difference of a launch that was not told before.
-    pub fn with_sink(
+    /// The same, calling `sink` with each difference and each kernel that was not told before.
+    pub(crate) fn with_sink(
         schedules: Schedules,
-        sink: impl Fn(&ScheduleDifference) + Send + Sync + 'static,
+        sink: impl Fn(Report<'_>) + Send + Sync + 'static,
     ) -> Scheduler {
         Scheduler { sink: Some(Box::new(sink)), ..Scheduler::new(schedules) }
     }
@@ -65,7 +73,27 @@ impl Scheduler {
             found.push(new.clone());
             drop(found);
             if let Some(sink) = &self.sink {
-                sink(&new);
+                sink(Report::Difference(&new));
+            }
+        }
+    }
+
+    /// The kernels that ran in the ordinary order only since the last call.
+    pub fn take_one_order(&self) -> Vec<OneOrder> {
+        std::mem::take(&mut *self.one_order.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Adds a launch in the ordinary order only.
+    pub(crate) fn ran_once(&self, kernel: &str, reason: OneOrderReason) {
+        let mut all = self.one_order.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = all.iter_mut().find(|known| known.kernel == kernel && known.reason == reason) {
+            known.launches = known.launches.saturating_add(1);
+        } else if all.len() < MOST {
+            let new = OneOrder { kernel: kernel.to_owned(), launches: 1, reason };
+            all.push(new.clone());
+            drop(all);
+            if let Some(sink) = &self.sink {
+                sink(Report::OneOrder(&new));
             }
         }
     }

@@ -4,9 +4,12 @@
 
 mod collect;
 mod difference;
+mod one_order;
 
+pub(crate) use collect::Report;
 pub use collect::Scheduler;
 pub use difference::{DifferenceKind, DifferentBytes, ScheduleDifference};
+pub use one_order::{OneOrder, OneOrderReason};
 
 /// The orders of warps and blocks under which each launch runs.
 ///

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cuda_emulator::engine::{Launch, run};
-use cuda_emulator::{Checks, DifferenceKind, FindingKind, ScheduleDifference, Schedules};
+use cuda_emulator::{Checks, DifferenceKind, FindingKind, OneOrderReason, ScheduleDifference, Schedules};
 
 use crate::support::{Args, Device, Output, launch, snippet, snippet_with};
 
@@ -298,4 +298,48 @@ fn the_time_never_goes_back() {
     let found = device.differences();
     assert!(!found.iter().any(goes_back), "{found:?}");
     assert_eq!(device.download::<u32>(out, 1), [0]);
+}
+
+/// A kernel has one order if what it can reach itself cannot be undone, and not because of other kernels of its module.
+#[test]
+fn a_kernel_that_cannot_be_undone_runs_once_and_says_so() {
+    let text = ".version 8.5\n.target sm_90\n.address_size 64
+.extern .func (.param .b64 r) malloc (.param .b64 n);
+.extern .func free (.param .b64 p);
+.func give () {
+    .reg .b64 %a; .param .b64 p;
+    mov.u64 %a, 0; st.param.b64 [p], %a; call free, (p); ret; }
+.visible .entry lost (.param .u64 p) {
+    .reg .b64 %a; .reg .b32 %n;
+    ld.param.u64 %a, [p];
+    ld.global.u32 %n, [%a]; add.u32 %n, %n, 1; st.global.u32 [%a], %n; ret; }
+.visible .entry allocates (.param .u64 p) {
+    .reg .b64 %a; .reg .b32 %n;
+    ld.param.u64 %a, [p];
+    call give;
+    ld.global.u32 %n, [%a]; add.u32 %n, %n, 1; st.global.u32 [%a], %n; ret; }
+.visible .entry stores (.param .u64 p, .param .u64 s) {
+    .reg .b64 %a; .reg .b32 %n; .reg .pred %q;
+    ld.param.u64 %a, [s];
+    setp.eq.u64 %q, %a, 0;
+    @!%q sust.b.1d.b32.trap [%a, {%n}], {%n};
+    ld.param.u64 %a, [p];
+    ld.global.u32 %n, [%a]; add.u32 %n, %n, 1; st.global.u32 [%a], %n; ret; }
+";
+    let device = Device::scheduled(text, Schedules::new(10), None);
+    let launch = |kernel: &str, arguments: Args| {
+        device.launch(kernel, [4, 1, 1], [1, 1, 1], &arguments);
+        let once = device.one_order().into_iter().map(|once| (once.kernel, once.launches, once.reason));
+        (device.differences().len(), once.collect::<Vec<_>>())
+    };
+    let memory = device.upload(&[0_u32]);
+    assert_eq!(launch("lost", Args::new().add(memory)), (1, vec![]));
+    let heap = ("allocates".to_owned(), 1, OneOrderReason::Heap);
+    assert_eq!(launch("allocates", Args::new().add(memory)), (0, vec![heap]));
+    let surfaces = ("stores".to_owned(), 1, OneOrderReason::Surfaces);
+    assert_eq!(launch("stores", Args::new().add(memory).add(0_u64)), (0, vec![surfaces]));
+    assert_eq!(device.download::<u32>(memory, 1), [12], "all in the ordinary order");
+    let none = Device::scheduled(text, Schedules::new(0), None);
+    none.launch("allocates", [1, 1, 1], [1, 1, 1], &Args::new().add(none.upload(&[0_u32])));
+    assert_eq!(none.one_order(), []);
 }

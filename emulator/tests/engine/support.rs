@@ -7,7 +7,7 @@ use cuda_emulator::check::{Checker, Checks, Finding};
 use cuda_emulator::engine::{Fault, Kernel, Launch, Printer, Program, Stats, run};
 use cuda_emulator::memory::Memory;
 use cuda_emulator::schedule::Scheduler;
-use cuda_emulator::{Counts, KernelProfile, ScheduleDifference, Schedules};
+use cuda_emulator::{Counts, KernelProfile, OneOrder, ScheduleDifference, Schedules};
 
 /// A module loaded into a memory of its own.
 pub(crate) struct Device {
@@ -87,6 +87,11 @@ impl Device {
     /// What differed on a scheduled device since the last call.
     pub(crate) fn differences(&self) -> Vec<ScheduleDifference> {
         self.memory.scheduler().map(|scheduler| scheduler.take()).unwrap_or_default()
+    }
+
+    /// Which kernels of a scheduled device ran in one order since the last call.
+    pub(crate) fn one_order(&self) -> Vec<OneOrder> {
+        self.memory.scheduler().map(|scheduler| scheduler.take_one_order()).unwrap_or_default()
     }
 
     fn with_memory(text: &str, memory: Memory) -> Device {

@@ -1,7 +1,7 @@
 //! Textures to the end: cubes, gradients, gathers, offsets, queries, and surfaces by their format. References are written here from the
 //! ISA and the programming guide.
 
-use cuda_emulator::Schedules;
+use cuda_emulator::{OneOrderReason, Schedules};
 use cuda_emulator::engine::FaultKind;
 use cuda_emulator::texture::{Channel, Image, ImageKind, Surface, Texel, Texture, Wrap};
 
@@ -582,6 +582,8 @@ fn surfaces_are_reduced_once_whatever_the_schedules() {
     device.memory.objects().set_surface(HANDLE, Some(Surface { image }));
     device.launch("k", [4, 1, 1], [32, 1, 1], &Args::new().add(0_u64));
     assert_eq!(device.download::<u32>(image.address, 1), [128]);
+    let once: Vec<_> = device.one_order().into_iter().map(|once| (once.launches, once.reason)).collect();
+    assert_eq!(once, [(1, OneOrderReason::Surfaces)]);
 }
 
 /// What an H200 made of these: linear filtering of `.f32` with terms far apart and ties, of bytes, of `.f16`, beyond the border, and the coordinates

@@ -15,11 +15,12 @@ use super::slot::{self, Entered};
 use super::slot_use::{self, Lease};
 use super::state::{self, lock};
 use super::{
-    faults, forget_written, live_handles, lookup, take_differences, take_findings, unsupported_calls,
+    faults, forget_written, live_handles, lookup, take_differences, take_findings, take_one_order,
+    unsupported_calls,
 };
 use crate::check::Findings;
 use crate::engine::Fault;
-use crate::schedule::ScheduleDifference;
+use crate::schedule::{OneOrder, ScheduleDifference};
 pub use error::InstanceError;
 pub use options::InstanceOptions;
 
@@ -123,6 +124,12 @@ impl Instance {
     /// How launches differed in other orders since the last call, if [`InstanceOptions::schedules`] was set.
     pub fn take_differences(&self) -> Vec<ScheduleDifference> {
         self.ask(take_differences)
+    }
+
+    /// The kernels whose launches ran in the ordinary order only since the last call, although
+    /// [`InstanceOptions::schedules`] was set.
+    pub fn take_one_order(&self) -> Vec<OneOrder> {
+        self.ask(take_one_order)
     }
 
     /// Marks bytes of device memory as uninitialised: [`forget_written`](crate::forget_written) of this instance.

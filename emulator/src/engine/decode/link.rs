@@ -68,6 +68,8 @@ pub(super) struct Link<'a> {
     pub(super) dynamic: bool,
     /// Bytes of the largest parameter of a call.
     largest_param: u64,
+    /// Whether a function stores to surfaces.
+    pub(super) writes_surfaces: bool,
     /// Why the layout does not fit.
     pub(super) error: Option<String>,
 }
@@ -141,6 +143,8 @@ impl<'a> Link<'a> {
                     if instruction.name.starts_with("call") {
                         scan_call(image, instruction, queue, indirect);
                     }
+                    self.writes_surfaces |=
+                        ["sust.", "sured."].iter().any(|name| instruction.name.starts_with(name));
                     self.scan_operands(image, &instruction.operands);
                 }
                 _ => {}

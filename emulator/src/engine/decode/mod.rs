@@ -29,6 +29,7 @@ use super::kernel::Kernel;
 use super::windows::{RESERVED_SCRATCH, SHARED_START};
 use builder::Table;
 pub(super) use link::DYNAMIC_ALIGN;
+use link::{Link, Reached};
 pub(super) use sites::Looks;
 use sites::Sites;
 
@@ -41,9 +42,24 @@ pub(super) fn static_shared(image: &Image, index: usize) -> Option<u64> {
 }
 
 /// Decodes the kernel with that index in the program and everything it reaches, each instruction by the table. An instruction that cannot
-/// be decoded becomes one that stops the kernel. `looks` selects the observers of the instructions.
+/// be decoded becomes one that stops the kernel. `looks` selects the observers of the instructions; schedules are left out where what the
+/// kernel does cannot be undone.
 pub(super) fn kernel(image: &Image, index: usize, looks: Looks, table: Table) -> Kernel {
     let (link, reached) = link::link(image, index);
+    let writes_surfaces = link.writes_surfaces;
+    let kernel = decode(image, index, looks, table, (link, reached));
+    let Some(reason) = kernel.not_undone(writes_surfaces).filter(|_| looks.schedules) else { return kernel };
+    let looks = Looks { schedules: false, ..looks };
+    Kernel { one_order: Some(reason), ..decode(image, index, looks, table, link::link(image, index)) }
+}
+
+fn decode<'a>(
+    image: &'a Image,
+    index: usize,
+    looks: Looks,
+    table: Table,
+    (link, reached): (Link<'a>, Vec<Reached<'a>>),
+) -> Kernel {
     let mut sites = Sites::new(looks);
     let decode = |(index, function)| {
         sites.function = index;
@@ -84,6 +100,7 @@ pub(super) fn kernel(image: &Image, index: usize, looks: Looks, table: Table) ->
         watched,
         unwritten,
         profiled,
+        one_order: None,
         scheduled,
         first_function: image.first_function,
         functions: link.functions,

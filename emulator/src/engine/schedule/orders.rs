@@ -26,7 +26,10 @@ pub(in crate::engine) fn undo_of(kernel: &Kernel, memory: &Memory) -> Option<Arc
 /// Runs a launch again under each seed, after the ordinary order has ended with that result, and leaves memory in the state of the
 /// ordinary order. After a fault there is nothing to compare with.
 pub(in crate::engine) fn run_others(env: &Env<'_>, result: &Result<Stats, Box<Fault>>, ends: RunControl<'_>) {
-    let (Ok(stats), Some(undo), Some(scheduler)) = (result, &env.undo, env.memory.scheduler()) else {
+    let (Ok(stats), Some(scheduler)) = (result, env.memory.scheduler()) else { return };
+    let Some(undo) = &env.undo else {
+        let reason = env.kernel.one_order.filter(|_| scheduler.schedules().count() > 0);
+        reason.into_iter().for_each(|reason| scheduler.ran_once(&env.kernel.name, reason));
         return;
     };
     scheduler.pass(stats.instructions.saturating_mul(TICK));

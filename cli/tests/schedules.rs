@@ -94,14 +94,18 @@ fn it_is_refused_where_it_has_no_meaning() {
 /// "No difference" would be no news of a kernel of which no other order was run.
 #[test]
 fn of_a_kernel_that_runs_in_one_order_it_is_said() {
-    let once = ["run", "cli/tests/schedules.ptx", "on_the_heap", "--arg", "inout:u32:1*0", "--schedules", "5"];
+    let once =
+        ["run", "cli/tests/schedules.ptx", "on_the_heap", "--arg", "inout:u32:1*0", "--schedules", "5"];
     let told = run(&once);
     assert_eq!(told.code, 4, "{}", told.out);
     let words = told.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("of 5 orders (seeds 1 to 5) none was run"), "{words}");
     assert!(words.contains("it can call malloc or free"), "{words}");
     let (code, answer) = json(&once);
-    assert_eq!((code, &answer["one_order"], &answer["differences"]), (4, &"heap".into(), &serde_json::json!([])));
+    assert_eq!(
+        (code, &answer["one_order"], &answer["differences"]),
+        (4, &"heap".into(), &serde_json::json!([]))
+    );
     let (_, answer) = json(&forgets(&["--schedules", "5"]));
     assert_eq!((&answer["one_order"], answer["differences"].as_array().unwrap().len()), (&Value::Null, 1));
     let mut program = tool();

@@ -181,7 +181,8 @@ pub use check::{Actor, Bytes, Checks, Finding, FindingKind, Findings, Space};
 pub use driver::{
     Instance, InstanceError, InstanceOptions, LiveHandles, ProfileError, driver, faults, forget_written,
     last_fault, live_handles, profile, set_architectures, set_checks, set_profile, set_schedules,
-    set_time_limit, symbol_address, take_differences, take_findings, take_one_order, take_profiles, unsupported_calls,
+    set_time_limit, symbol_address, take_differences, take_findings, take_one_order, take_profiles,
+    unsupported_calls,
 };
 #[doc(hidden)]
 pub use driver::{NvmlDevice, allocate_at, nvml_devices};
@@ -199,6 +200,4 @@ pub use profile::{
     lcov,
 };
 pub use progress::show_progress;
-pub use schedule::{
-    DifferenceKind, DifferentBytes, OneOrder, OneOrderReason, ScheduleDifference, Schedules,
-};
+pub use schedule::{DifferenceKind, DifferentBytes, OneOrder, OneOrderReason, ScheduleDifference, Schedules};

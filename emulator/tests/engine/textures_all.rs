@@ -1,9 +1,9 @@
 //! Textures to the end: cubes, gradients, gathers, offsets, queries, and surfaces by their format. References are written here from the
 //! ISA and the programming guide.
 
-use cuda_emulator::{OneOrderReason, Schedules};
 use cuda_emulator::engine::FaultKind;
 use cuda_emulator::texture::{Channel, Image, ImageKind, Surface, Texel, Texture, Wrap};
+use cuda_emulator::{OneOrderReason, Schedules};
 
 use crate::support::{Args, Device, snippet};
 use crate::wgmma::Random;

@@ -18,6 +18,7 @@ use references::{Gpu, each, line};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
+use std::time::Duration;
 
 const GLOBALS: &str = include_str!("kernels/globals.ptx");
 
@@ -62,6 +63,8 @@ fn a_variable_is_an_argument_like_a_buffer() {
     let fill = gpu.module(include_str!("../examples/kernels/vecadd.ptx"));
     let mut table = module.global::<f32>("table").unwrap();
     let (a, b) = (gpu.put(&[1.0f32; 256]), gpu.put(&[2.0f32; 256]));
+    // So that what is not ordered after it comes before it.
+    gpu.stream.call_host(|| std::thread::sleep(Duration::from_millis(30))).unwrap();
     // vecadd(a, b, c): three slices
     unsafe {
         cuda_launch! { kernel: vecadd, module: fill, stream: gpu.stream, config: LaunchConfig::for_num_elems(256),

@@ -4,11 +4,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::undocumented_unsafe_blocks)]
 
 use cuda_harness::skipped;
+use cuda_launch::graph::InstantiateFlags;
 use cuda_launch::memory::{ManagedAttach, MemoryAdvice, MemoryLocation, PrefetchBatch};
 use cuda_launch::sys::CUresult;
 use cuda_launch::{
-    CudaContext, CudaStream, DeviceBuffer, ErrorKind, LaunchConfig, ManagedBuffer, cuda_launch,
+    CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, ErrorKind, LaunchConfig, ManagedBuffer,
+    cuda_launch,
 };
+use std::time::Duration;
 
 const GLOBAL: ManagedAttach = ManagedAttach::Global;
 
@@ -40,6 +43,32 @@ fn host_and_kernels_see_the_same_memory() {
             *x = (i * (round + 1)) as f32;
         }
     }
+}
+
+/// The host sees it once no graph can write it any more, and after the launches of those that did.
+#[test]
+fn a_graph_that_has_it_keeps_it_from_the_host() {
+    let stream = stream();
+    let source = ManagedBuffer::from_slice(&stream, &[1u32, 2, 3], GLOBAL).unwrap();
+    let mut result = ManagedBuffer::<u32>::zeroed(&stream, 3, GLOBAL).unwrap();
+    let graph = CudaGraph::capture(stream.context(), CaptureMode::ThreadLocal, |capture| {
+        result.view_mut().copy_from_device(capture, &source)
+    });
+    let graph = match graph {
+        // A driver without graphs.
+        Err(error) if error.is_unsupported() => return skipped(error),
+        graph => graph.unwrap(),
+    };
+    let mut exec = graph.instantiate(InstantiateFlags::empty()).unwrap();
+    exec.launch(&stream).unwrap();
+    assert!(source.as_slice().unwrap_err().is_host_access());
+    assert!(result.as_mut_slice().unwrap_err().is_host_access());
+    drop(source);
+    // Nothing is done yet when the host asks.
+    stream.call_host(|| std::thread::sleep(Duration::from_millis(30))).unwrap();
+    exec.launch(&stream).unwrap();
+    drop((exec, graph));
+    assert_eq!(result.as_slice().unwrap(), [1, 2, 3]);
 }
 
 #[test]

@@ -233,9 +233,11 @@ fn a_capture_takes_no_memory_that_is_lent() {
         Ok([to, from].map(|graph| graph.map(drop)))
     });
     for error in refused.unwrap().map(Result::unwrap_err) {
-        if !error.is_unsupported() {
-            assert!(error.is_refused_in_capture(), "{error}");
+        if error.is_unsupported() {
+            // A driver without graphs.
+            return skipped(error);
         }
+        assert!(error.is_refused_in_capture(), "{error}");
     }
     assert_eq!(lent, [1, 2, 3]);
 }

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use cuda_harness::skipped;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -26,10 +27,14 @@ const FOLDERS: &[&str] = &[
 const MACROS: &[&str] = &["cuda_launch", "cuda_launch_async"];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    files(folder, &["rs"], found);
+}
+
+fn files(folder: &Path, extensions: &[&str], found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
         if entry.is_dir() {
-            sources(&entry, found);
-        } else if entry.extension().is_some_and(|extension| extension == "rs") {
+            files(&entry, extensions, found);
+        } else if entry.extension().is_some_and(|extension| extensions.iter().any(|one| extension == *one)) {
             found.push(entry);
         }
     }
@@ -103,6 +108,70 @@ fn what_is_unsafe_numbers_its_duties() {
     }
     assert!(seen > 150, "only {seen} were found");
     assert!(without.is_empty(), "unsafe, and without numbered duties:\n{}", without.join("\n"));
+}
+
+/// The duties that a comment answers, as in `1: ..; 2, 3: ..; 4 to 6, here and below: ..`.
+fn answered(comment: &str) -> BTreeSet<usize> {
+    let mut all = BTreeSet::new();
+    let numbers = |word: &str| word.trim_end_matches([',', ':']).parse::<usize>().ok();
+    let words: Vec<&str> = comment.split_whitespace().collect();
+    for (at, word) in words.iter().enumerate() {
+        let Some(first) =
+            numbers(word).filter(|_| word.ends_with([',', ':']) || words.get(at + 1) == Some(&"to"))
+        else {
+            continue;
+        };
+        let last = words.get(at + 2).filter(|_| words[at + 1] == "to").and_then(|last| numbers(last));
+        all.extend(first..=last.unwrap_or(first));
+    }
+    all
+}
+
+#[test]
+fn who_launches_answers_for_each_duty() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut paths = Vec::new();
+    let folders = ["src", "examples", "benches", "tests", "docs", "cli/src"].map(|folder| root.join(folder));
+    folders
+        .iter()
+        .filter(|folder| folder.exists())
+        .for_each(|folder| files(folder, &["rs", "md"], &mut paths));
+    // Those are only compiled.
+    paths.retain(|path| !path.starts_with(root.join("tests/compile_fail")));
+    let (mut seen, mut without) = (0, Vec::new());
+    for path in paths {
+        let text = fs::read_to_string(&path).unwrap();
+        let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
+        // Examples are code in comments of documentation.
+        let lines: Vec<&str> = lines
+            .into_iter()
+            .map(|line| line.trim_start_matches("///").trim_start_matches("//!").trim_start())
+            .collect();
+        let launches = |line: &str| {
+            let calls =
+                |name: &&str| ["! {", "!("].iter().any(|open| line.contains(&format!("{name}{open}")));
+            !line.starts_with("//") && MACROS.iter().any(|name| calls(&name))
+        };
+        for number in (0..lines.len()).filter(|number| launches(lines[*number])) {
+            let begins =
+                (number.saturating_sub(3)..=number).rev().find(|line| lines[*line].contains("unsafe"));
+            let above = lines[..begins.unwrap_or(0)].iter().rev().map_while(|line| line.strip_prefix("// "));
+            let mut comment: Vec<&str> = above.collect();
+            comment.reverse();
+            let comment = comment.join(" ");
+            let Some((_, comment)) = comment.split_once("SAFETY: ") else { continue };
+            seen += 1;
+            if !answered(comment).into_iter().eq(1..=6) {
+                let file = path.strip_prefix(root).unwrap().display();
+                without.push(format!("{file}:{}: {comment}", number + 1));
+            }
+        }
+    }
+    if seen == 0 {
+        return skipped("the sources are not on this machine");
+    }
+    assert!(seen > 70, "only {seen} were found");
+    assert!(without.is_empty(), "of the duties 1 to 6 not all are answered:\n{}", without.join("\n"));
 }
 
 /// Handles of what a driver destroys.

@@ -41,7 +41,8 @@ fn who_waits_for_the_stream_before_the_driver_has_the_launch_clears_nobody() {
     let module = ctx.load_module(include_str!("kernels/faults.ptx")).unwrap();
     let mut words = DeviceBuffer::<u32>::zeroed(&stream, 64).unwrap();
     let config = LaunchConfig::new((1, 1, 1), (32, 1, 1));
-    // SAFETY: 1: `trap_at` writes below the length of its argument, or ends with a trap.
+    // SAFETY: 1, 2: `trap_at` takes these three, and writes below the length of its argument, or ends with a trap; 3, 4: the graph keeps
+    // `words`, and nothing else uses them while it runs; 5: they are numbers; 6: it ends.
     let graph = CudaGraph::capture(&ctx, CaptureMode::ThreadLocal, |stream| unsafe {
         cuda_launch! { kernel: trap_at, module: module, stream: stream, config: config,
         args: [0u32, 5u32, ptr_mut(words)] }

@@ -128,7 +128,7 @@ fn foreign_work_on_one_half_is_on_its_way_until_it_returns() {
                 may_go.recv().unwrap();
                 Ok::<_, Error>(())
             };
-            // SAFETY: the closure gives the stream no work.
+            // SAFETY: 1 to 4: the closure gives the stream no work.
             unsafe { submit_with(on, kernel_args![slice_mut(&mut left)], submit) }.unwrap();
         });
         is_in.recv().unwrap();
@@ -498,7 +498,8 @@ fn threads_that_never_pause_keep_nobody_waiting() {
             .map(|_| {
                 let (mut own, shared, fill) = (buffer(), &shared, &fill);
                 let config = LaunchConfig::for_num_elems(8);
-                // SAFETY: 1: as `fill.cu` says, it writes the first 8 elements of the first argument, which has them.
+                // SAFETY: 1, 2: as `fill.cu` says, it writes the first 8 elements of the first argument, which has them; 3, 4: `own` is this
+                // closure's, and orders the launch; 5: they are numbers; 6: it ends.
                 Box::new(move || unsafe {
                     cuda_launch!(function: fill, stream: shared, config: config, args: [ptr_mut(&mut own), 8u32, 5u32]).unwrap();
                 }) as _

@@ -88,7 +88,7 @@ fn the_owner_of_memory_stays_where_a_subscriber_panics_in_the_wait_for_its_work(
     stream.synchronize().unwrap();
     let (done, log) = (hold(&stream), Log::default());
     let owner = Owner(done, log.clone());
-    // SAFETY: 1: `real` has so many elements in this context, and outlives the buffer and its work; 2: nothing else uses them.
+    // SAFETY: 1: `real` has so many elements in this context; 2: it outlives the buffer and its work; 3: nothing else uses them.
     let mut lent = unsafe { DeviceBuffer::<u32>::from_foreign(&ctx, real.as_device_ptr().addr(), N, owner) };
     lent.view_mut().fill(&stream, 7).unwrap();
     at_enter("cuStreamSynchronize", || panic!("a subscriber"));
@@ -161,7 +161,7 @@ fn the_memory_of_a_tensor_stays_where_a_subscriber_panics_in_the_wait_for_its_wo
         stream.synchronize().unwrap();
         let (done, log) = (hold(&stream), Log::default());
         let owner = Owner(done, log.clone());
-        // SAFETY: 1: `real` has so many elements in this context, and outlives the buffer and its work; 2: nothing else uses them.
+        // SAFETY: 1: `real` has so many elements in this context; 2: it outlives the buffer and its work; 3: nothing else uses them.
         let mut lent =
             unsafe { DeviceBuffer::<u32>::from_foreign(&ctx, real.as_device_ptr().addr(), N, owner) };
         lent.view_mut().fill(&stream, 7).unwrap();

@@ -457,7 +457,7 @@ fn what_other_code_returns_is_not_lost() {
     let value = Arc::new(());
     after_a_stream_that_is_gone(|x, _, stream| {
         let given = value.clone();
-        // SAFETY: 1: the closure gives the stream no work.
+        // SAFETY: 1 to 4: the closure gives the stream no work.
         let result = unsafe { submit_with(stream, kernel_args![slice_mut(x)], |_| Ok::<_, Error>(given)) };
         drop(result.unwrap());
     });

@@ -75,7 +75,7 @@ fn one_memory_at_two_addresses() {
     };
     let mut first = DeviceBuffer::<u32>::from_mapping(map(0), 16).unwrap();
     // SAFETY: 1: `first` writes and `second` reads the same bytes one after the other on one stream, which keeps the order; 2: no
-    // multicast object is bound.
+    // multicast object is bound; 3: `map` has granted access.
     let second = unsafe { DeviceBuffer::<u32>::from_shared_mapping(map(1), 16) }.unwrap();
     first.copy_from_host(&stream, &[5; 16]).unwrap();
     assert_eq!(second.to_host_vec(&stream).unwrap(), [5; 16]);

@@ -143,7 +143,7 @@ impl Rig {
     /// By a name that is known only at run time.
     fn launch_named(&self, name: &str, own: &mut DeviceBuffer<u32>) -> Result<(), Error> {
         let (module, stream) = (&self.module, &self.stream);
-        // SAFETY: the support's driver runs no kernel.
+        // SAFETY: 1 to 6: the support's driver runs no kernel.
         unsafe {
             cuda_launch! { kernel: (name), module: module, stream: stream, config: ONE,
             args: [slice_mut(own), slice(&self.shared)] }
@@ -152,7 +152,7 @@ impl Rig {
 
     fn read_on(&self, stream: &CudaStream) -> Result<(), Error> {
         let (f, x) = (&self.f, &self.shared);
-        // SAFETY: the support's driver runs no kernel.
+        // SAFETY: 1 to 6: the support's driver runs no kernel.
         unsafe {
             cuda_launch! { function: f, stream: stream, config: ONE, args: [slice(x), slice(x)] }
         }

@@ -49,7 +49,8 @@ impl Ours {
     }
 
     pub(crate) fn launch(&mut self, n: u32) {
-        // SAFETY: the kernel has these parameters, and writes 16 bytes to `y`.
+        // SAFETY: 1: the kernel has these parameters; 2: it writes 16 bytes, all of `y`; 3, 4: the buffers are the stream's, and nothing else uses
+        // them; 5: it writes floats; 6: it ends.
         unsafe {
             cuda_launch! { function: self.function, stream: self.stream, config: CONFIG,
             args: [ptr(self.x), ptr_mut(self.y), n, ALPHA] }
@@ -58,7 +59,7 @@ impl Ours {
     }
 
     pub(crate) fn launch_by_name(&mut self, n: u32) {
-        // SAFETY: as in `launch`.
+        // SAFETY: 1 to 6: as in `launch`.
         unsafe {
             cuda_launch! { kernel: (&self.name), module: self.module, stream: self.stream, config: CONFIG,
             args: [ptr(self.x), ptr_mut(self.y), n, ALPHA] }
@@ -67,7 +68,7 @@ impl Ours {
     }
 
     pub(crate) fn launch_cluster(&mut self, n: u32) {
-        // SAFETY: as in `launch`.
+        // SAFETY: 1 to 6: as in `launch`.
         unsafe {
             cuda_launch! { function: self.function, stream: self.stream, config: CONFIG, cluster_dim: (1, 1, 1),
             args: [ptr(self.x), ptr_mut(self.y), n, ALPHA] }
@@ -76,7 +77,7 @@ impl Ours {
     }
 
     pub(crate) fn launch_cooperative(&mut self, n: u32) {
-        // SAFETY: as in `launch`.
+        // SAFETY: 1 to 6: as in `launch`.
         unsafe {
             cuda_launch! { function: self.function, stream: self.stream, config: CONFIG, cooperative: true,
             args: [ptr(self.x), ptr_mut(self.y), n, ALPHA] }
@@ -85,7 +86,7 @@ impl Ours {
     }
 
     fn operation(&mut self, n: u32) -> KernelLaunch<'_> {
-        // SAFETY: as in `launch`.
+        // SAFETY: 1 to 6: as in `launch`.
         unsafe {
             cuda_launch_async! { function: self.function, config: CONFIG,
             args: [ptr(self.x), ptr_mut(self.y), n, ALPHA] }
@@ -94,7 +95,7 @@ impl Ours {
 
     pub(crate) fn submit(&mut self, n: u32) {
         let stream = self.stream.clone();
-        // SAFETY: what it uses lives until all work is done.
+        // SAFETY: 1: what it uses lives until all work is done.
         unsafe { self.operation(n).async_on(&stream) }.unwrap();
     }
 

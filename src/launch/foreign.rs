@@ -29,9 +29,9 @@ const CALL: &str = "foundation::submit_with";
 /// let x = DeviceBuffer::from_host(&compute, &[1u32, 2, 3])?;
 /// let mut y = DeviceBuffer::<u32>::uninit(&compute, 3)?;
 /// let (from, to) = (*x.parts().address(), *y.parts().address());
-/// // SAFETY: 1: the copy is given to `stream` before `submit` returns, reads the twelve bytes of `x`, writes those of
-/// // `y`, of which any bits are numbers, and ends. Of the call: the stream's context is current, and both buffers live
-/// // on.
+/// // SAFETY: 1: the copy is given to `stream` before `submit` returns; 2: it reads the twelve bytes of `x` and writes those
+/// // of `y`; 3: of which any bits are numbers; 4: it ends. Of the call: the stream's context is current, and both buffers
+/// // live on.
 /// unsafe {
 ///     submit_with(&other, kernel_args![ptr(x), ptr_mut(y)], |stream| {
 ///         assert_eq!(ctx.driver().cuMemcpyDtoDAsync(to, from, 12, stream).0, 0);
@@ -50,9 +50,11 @@ const CALL: &str = "foundation::submit_with";
 /// or if this is called in a host function, and any error returned by the driver. After that, the error that `submit` returns.
 ///
 /// # Safety
-/// 1. When `submit` returns, all device work that it starts with the memory has been submitted to the stream, or to streams that
-///    this one waits for. The work stays inside the memory that `arguments` list, writes only what they list as written, leaves
-///    valid values of the element types there, and terminates.
+/// 1. Submission: when `submit` returns, all device work that it starts with the memory has been submitted to the stream, or to streams
+///    that this one waits for.
+/// 2. Bounds: the work stays inside the memory that `arguments` list, and writes only what they list as written.
+/// 3. Validity: it leaves valid values of the element types there.
+/// 4. Termination: it terminates.
 pub unsafe fn submit_with<L: ArgumentList, R, E: From<Error>>(
     stream: &CudaStream,
     arguments: L,

@@ -61,7 +61,8 @@ fn launch_hint(
         CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES => {
             let registers = kernel.attribute(A::CU_FUNC_ATTRIBUTE_NUM_REGS).unwrap_or(0);
             Some(format!(
-                "{registers} registers per thread times {threads} threads, or shared memory, do not fit: use a smaller block"
+                "{registers} registers per thread (on the emulator an estimate) times {threads} threads, or shared memory, do not fit: use a \
+                 smaller block"
             ))
         }
         // The driver's own reason says more than the rest.

@@ -68,8 +68,8 @@ fn real() -> Arc<Driver> {
 /// Libraries that look for the driver by its name, as NCCL does, shall find this one, although the program has loaded it by its path, and the
 /// real one, whose name it is, is loaded next: the first library that goes by a name has it for good.
 fn take_the_name() {
-    // SAFETY: the tool has put this library where that name is looked for. If the program changed that, it is the driver that the caller opens
-    // next, or there is none.
+    // SAFETY: 1: the tool has put this library where that name is looked for, and its initialisers have run. If the program changed that, it is
+    // the driver that the caller opens next, whose initialisers the program runs anyway, or there is none.
     std::mem::forget(unsafe { open_library("libcuda.so.1") });
 }
 

@@ -88,8 +88,8 @@ impl<'a> Training<'a> {
                 }
             }?;
             let address = *gradient.parts().address();
-            // SAFETY: 1: NCCL reads and writes the gradient alone, on this stream, to which `all_reduce` has submitted it when it returns;
-            // it writes floats, and ends, or is aborted.
+            // SAFETY: 1: `all_reduce` has submitted its work to this stream when it returns; 2: it reads and writes the gradient alone;
+            // 3: it writes floats; 4: it ends, or is aborted.
             unsafe {
                 submit_with(&self.exchange, kernel_args![ptr_mut(gradient)], |stream| {
                     // SAFETY: 1: `count` floats of the gradient, which `submit_with` has ordered, on this rank's

@@ -114,7 +114,7 @@ impl SharedCarveout {
 pub struct FunctionLimits {
     /// Threads per block.
     pub max_threads_per_block: u32,
-    /// Registers per thread.
+    /// Registers per thread; on the emulator an estimate ([`CudaFunction::registers`]).
     pub registers: u32,
     /// Static shared memory per block, in bytes.
     pub static_shared_memory: u32,

@@ -102,15 +102,20 @@ impl Bench {
         })
     }
 
-    /// A stream for each thread: nanoseconds a launch of all of them together, ours and bare.
-    fn threads(&self, threads: usize, rounds: usize) -> (f64, f64) {
+    /// A stream for each thread, or the thread's own (`CU_STREAM_PER_THREAD`): nanoseconds a launch of all of them together, ours and
+    /// bare.
+    fn threads(&self, threads: usize, rounds: usize, own: bool) -> (f64, f64) {
         let (mut lanes, x) = (self.lanes(threads), self.weights.cu_deviceptr());
         compare(rounds, |ours| {
             self.f.context().synchronize().unwrap();
             let start = Barrier::new(threads);
             let times: Vec<f64> = std::thread::scope(|scope| {
                 let run = |lane: &mut Lane| {
-                    lane.stream.context().bind().unwrap();
+                    let context = lane.stream.context().clone();
+                    context.bind().unwrap();
+                    if own {
+                        lane.stream = context.per_thread_stream();
+                    }
                     let addresses = (x, lane.y.cu_deviceptr());
                     start.wait();
                     let begin = Instant::now();
@@ -161,12 +166,12 @@ fn main() -> ExitCode {
         "device: {name}, driver {}, {LAUNCHES} launches a thread, {rounds} rounds",
         ctx.driver_version()
     );
-    println!("{:32} {:>9} {:>9} {:>7}", "nanoseconds a launch", "ours", "bare", "ratio");
+    println!("{:34} {:>9} {:>9} {:>7}", "nanoseconds a launch", "ours", "bare", "ratio");
     let mut over = Vec::new();
     let mut row = |what: String, (ours, bare): (f64, f64), limit: Option<f64>| {
         let ratio = ours / bare;
         let shown = limit.map_or(String::new(), |limit| format!("  (limit {limit:.3})"));
-        println!("{what:32} {ours:>9.0} {bare:>9.0} {ratio:>7.3}{shown}");
+        println!("{what:34} {ours:>9.0} {bare:>9.0} {ratio:>7.3}{shown}");
         if limit.is_some_and(|limit| ratio > limit) {
             over.push(what);
         }
@@ -177,7 +182,10 @@ fn main() -> ExitCode {
     }
     for threads in [1, 4, 16] {
         let limit = (threads == 16).then_some(1.0 / LIMITS.1);
-        row(format!("{threads} threads, a stream each"), bench.threads(threads, rounds), limit);
+        row(format!("{threads} threads, a stream each"), bench.threads(threads, rounds, false), limit);
+    }
+    for threads in [1, 4, 16] {
+        row(format!("{threads} threads, per-thread streams"), bench.threads(threads, rounds, true), None);
     }
     let check = std::env::args().any(|argument| argument == "check");
     if check && !over.is_empty() {

@@ -13,6 +13,9 @@ td, th { padding: 0 .6rem } td { text-align: right; white-space: pre } td.code, 
 @media (max-width: 600px) { body { margin: .6rem } td, th { padding: 0 .3rem } }
 ";
 
+/// How opaque the colour of heat is behind the hottest line, at most: its text stays readable.
+pub(crate) const HOTTEST: f64 = 0.45;
+
 /// Distinguishable with colour-blindness (Okabe and Ito).
 pub(crate) mod colour {
     pub(crate) const BLUE: &str = "#0072b2";
@@ -63,7 +66,56 @@ pub(crate) fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::escaped;
+    use super::{HOTTEST, STYLE, escaped};
+
+    /// A colour of the style, in light or dark.
+    fn colour(name: &str, dark: bool) -> [f64; 3] {
+        let text = STYLE.lines().filter(|line| line.contains("--ink:")).nth(usize::from(dark)).unwrap();
+        let (_, value) = text.split_once(&format!("--{name}: ")).unwrap();
+        let value = value.split([';', ' ', '}']).next().unwrap();
+        if let Some(digits) = value.strip_prefix('#') {
+            let wide = if digits.len() == 3 {
+                digits.chars().flat_map(|c| [c, c]).collect()
+            } else {
+                digits.to_owned()
+            };
+            return [0, 2, 4].map(|at| f64::from(u8::from_str_radix(&wide[at..at + 2], 16).unwrap()));
+        }
+        let (_, list) = text.split_once(&format!("--{name}: ")).unwrap();
+        let list = list.split([';', '}']).next().unwrap().split(',').map(|part| part.trim().parse().unwrap());
+        list.collect::<Vec<f64>>().try_into().unwrap()
+    }
+
+    /// The contrast ratio of WCAG 2: 4.5 is enough for text.
+    fn contrast(one: [f64; 3], other: [f64; 3]) -> f64 {
+        let luminance = |colour: [f64; 3]| {
+            let linear = colour.map(|part| {
+                let part = part / 255.0;
+                if part <= 0.040_45 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+            });
+            0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+        };
+        let (one, other) = (luminance(one) + 0.05, luminance(other) + 0.05);
+        (one / other).max(other / one)
+    }
+
+    #[test]
+    fn text_is_readable_in_light_and_dark_on_the_hottest_line_too() {
+        for dark in [false, true] {
+            let [ink, paper, faint, bad, heat] =
+                ["ink", "paper", "faint", "bad", "heat"].map(|name| colour(name, dark));
+            let blended = [0, 1, 2].map(|at| heat[at] * HOTTEST + paper[at] * (1.0 - HOTTEST));
+            for (text, behind, what) in [
+                (ink, paper, "text"),
+                (faint, paper, "faint"),
+                (bad, paper, "bad"),
+                (ink, blended, "hottest line"),
+            ] {
+                let ratio = contrast(text, behind);
+                assert!(ratio >= 4.5, "{what}, dark {dark}: {ratio}");
+            }
+        }
+    }
 
     #[test]
     fn names_cannot_be_markup() {

@@ -37,7 +37,7 @@ pub(crate) struct Options {
     /// [default: sm_90]
     #[arg(long, value_name = "ARCH", value_delimiter = ',')]
     arch: Vec<Architecture>,
-    /// Check kernels for more than faults: init, race, barrier, leak, all [without =LIST: all but leak]
+    /// Check kernels for more than faults: init, race, barrier, leak, all, constant [without =LIST: init, race, barrier]
     #[arg(
         long,
         value_name = "LIST",
@@ -70,7 +70,9 @@ enum Check {
     Barrier,
     /// Blocks that a kernel allocated and nobody freed
     Leak,
-    /// All of them
+    /// Variables in constant memory that nobody has set
+    Constant,
+    /// All but the last
     All,
 }
 
@@ -81,6 +83,7 @@ impl Check {
             Self::Race => "race",
             Self::Barrier => "barrier",
             Self::Leak => "leak",
+            Self::Constant => "constant",
             Self::All => "all",
         }
     }

@@ -5,7 +5,7 @@ use cuda_emulator::Counts;
 use super::lines::Line;
 use super::text::{Column, active, cells, optional, summary};
 use super::{Answer, argument, pictures, ratio};
-use crate::markup::{self, escaped};
+use crate::markup::{self, HOTTEST, escaped};
 
 /// This page's additions to the common style.
 const STYLE: &str = "\
@@ -86,7 +86,7 @@ fn table(answer: &Answer) -> String {
         let [warps, threads, sectors, banks] = cells(line.counts.as_ref());
         let counts = line.counts.unwrap_or_default();
         let never = line.counts.is_some_and(|counts| !counts.ran());
-        let heat = ratio(counts.warps, most).unwrap_or(0.0) * 0.45;
+        let heat = ratio(counts.warps, most).unwrap_or(0.0) * HOTTEST;
         let bar = active(&counts) / 32.0 * 4.0;
         text += &format!(
             "<tr{class}><td class=\"faint\">{number}</td><td>{warps}</td><td>{threads}</td><td class=\"part\" style=\"text-align:left\">{bar}</td><td>{sectors}</td><td>{banks}</td>{before}<td class=\"code\" style=\"background:rgba(var(--heat),{heat:.3})\">{code}</td><td>{bytes}</td>{behind}</tr>\n",

@@ -36,17 +36,21 @@ pub struct Checks {
     /// Blocks that a kernel allocated with `malloc` and that were not freed before the context was destroyed (`leak`). Not among
     /// [`KERNELS`](Self::KERNELS), as programs may leave that to the context.
     pub leaks: bool,
+    /// Reads of `.const` variables that have no initial value and that the host never set, as reads of uninitialised bytes (`constant`, which
+    /// includes `init`). Not among [`ALL`](Self::ALL): such a variable is zero, and programs may rely on it.
+    pub unset_constants: bool,
 }
 
 impl Checks {
     /// Nothing.
-    pub const NONE: Checks = Checks { uninitialised: false, races: false, barriers: false, leaks: false };
+    pub const NONE: Checks =
+        Checks { uninitialised: false, races: false, barriers: false, leaks: false, unset_constants: false };
     /// All checks of what kernels do: everything but leaks, which concern the end of the context.
-    pub const KERNELS: Checks = Checks { uninitialised: true, races: true, barriers: true, leaks: false };
-    /// All checks.
+    pub const KERNELS: Checks = Checks { uninitialised: true, races: true, barriers: true, ..Checks::NONE };
+    /// All checks of which a correct program is free.
     pub const ALL: Checks = Checks { leaks: true, ..Checks::KERNELS };
 
-    /// A list like `init,race,barrier`; `all` means all four checks, `none` means no checks. `None` if it contains an unknown word.
+    /// A list like `init,race,barrier`; `all` means these and `leak`, `none` means no checks. `None` if it contains an unknown word.
     pub fn parse(text: &str) -> Option<Checks> {
         let mut checks = Checks::NONE;
         for word in text.split(',').map(str::trim) {
@@ -55,7 +59,10 @@ impl Checks {
                 "race" => checks.races = true,
                 "barrier" => checks.barriers = true,
                 "leak" => checks.leaks = true,
-                "all" => checks = Checks::ALL,
+                "constant" => {
+                    checks = Checks { uninitialised: true, unset_constants: true, ..checks };
+                }
+                "all" => checks = Checks { unset_constants: checks.unset_constants, ..Checks::ALL },
                 "none" | "" => {}
                 _ => return None,
             }

@@ -250,3 +250,33 @@ fn an_mbarrier_is_made_once() {
     let together = "mov.u32 %r1, bar; mbarrier.init.shared.b64 [%r1], 1;";
     assert_eq!(found_with(together, 32, bar), []);
 }
+
+/// Constant memory without an initial value is zero, so that a program is asked whether it means that.
+#[test]
+fn constants_that_nobody_set_are_found_if_asked_for() {
+    let declarations = ".const .u32 set = 7;\n.const .u32 never[4];";
+    let body = "ld.const.u32 %r1, [set]; add.u32 %r1, %r1, %t;\nld.const.u32 %r2, [never+4];\nadd.u32 %r1, %r1, %r2; st.global.u32 [%at], %r1;";
+    let text = snippet_with(declarations, body);
+    let found = |checks: Checks, sets: bool| {
+        let device = Device::checked_for(&text, checks);
+        if sets {
+            let (address, bytes) = device.program.global("never").unwrap();
+            device.memory.write(address, &vec![0; bytes as usize]).unwrap();
+        }
+        let out = device.zeroed::<u32>(32);
+        device.launch("k", [1, 1, 1], [32, 1, 1], &Args::new().add(out));
+        let found = device.findings();
+        found
+            .iter()
+            .map(|one| (one.kind, one.access.ptx_line, one.bytes.as_ref().unwrap().count))
+            .collect::<Vec<_>>()
+    };
+    let asked = Checks::parse("constant").unwrap();
+    assert_eq!(found(asked, false), [(FindingKind::Uninitialised, 11, 4)]);
+    assert_eq!(found(asked, true), []);
+    for other in ["all", "init", "race,barrier,leak"] {
+        assert_eq!(found(Checks::parse(other).unwrap(), false), [], "{other}");
+    }
+    assert_eq!(found(Checks::parse("constant,all").unwrap(), false).len(), 1);
+    assert_eq!(Checks::parse("all,constant"), Checks::parse("constant,all"));
+}

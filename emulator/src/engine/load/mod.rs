@@ -315,6 +315,11 @@ fn initialise(
 ) -> Result<(), LoadFailure> {
     let at = |message: String| failure(LoadFailureKind::Syntax, variable.line, message);
     let Some(init) = &variable.init else {
+        if variable.space == Space::Const
+            && memory.checker().is_some_and(|checker| checker.checks().unset_constants)
+        {
+            return Ok(());
+        }
         // It was just allocated, and is zero.
         return memory.count_as_written(address, variable.size()).map_err(|error| at(error.to_string()));
     };

@@ -290,6 +290,7 @@ add.u32 %r, %t, 1;
 add.u32 %r, %t, 2;
 MEET: bar.sync 0;
 red.global.add.u32 [%a], 1;
+@%p add.u32 %r, %t, 3;
 ret;
 }
 ";
@@ -303,11 +304,11 @@ fn each_number_is_where_its_name_is() {
         ["profile", file.to_str().unwrap(), "k", "--arg", "inout:u32:128*0", "--grid", "2", "--block", "64"];
     let (code, answer) = json(&arguments);
     let expected = [
-        // 19 instructions of each of four warps, and 2 more of two of them; 8 threads skip 3, whose warp goes both ways.
-        ("warps", 4 * 19 + 2 * 2),
-        ("threads", 128 * 19 - 2 * 8 * 3 + 64 * 2),
-        // Those of the branches jump: 8 and 32 of each 64.
-        ("threads_on", 128 * 17 - 2 * 8 * 3 + 64 * 2 + 2 * (8 + 32)),
+        // 20 instructions of each of four warps, and 2 more of two of them; 8 threads skip 3, whose warp goes both ways.
+        ("warps", 4 * 20 + 2 * 2),
+        ("threads", 128 * 20 - 2 * 8 * 3 + 64 * 2),
+        // Those of the branches jump, 8 and 32 of each 64; the 8 of each block also do the last addition.
+        ("threads_on", 128 * 17 - 2 * 8 * 3 + 64 * 2 + 2 * (8 + 32) + 2 * 8),
         ("taken", 2 * (8 + 32)),
         ("not_taken", 2 * (56 + 32)),
         ("divergent", 2),
@@ -332,8 +333,8 @@ fn each_number_is_where_its_name_is() {
     }
     assert_eq!((code, &answer["launches"], &answer["blocks"]), (0, &1.into(), &2.into()));
     assert_eq!((&answer["threads"], answer["not_covered"].as_array().unwrap().len()), (&128.into(), 0));
-    // Four instructions on integers by all, one by those that do not skip, and two by half of them.
-    let integer = 4 * 128 + 2 * 56 + 2 * 64;
+    // Four instructions on integers by all, one by those that do not skip, two by half of them, and one by 8 of each block.
+    let integer = 4 * 128 + 2 * 56 + 2 * 64 + 2 * 8;
     let operations = serde_json::json!({
         "f64": 128, "f32": 256, "f16": 0, "matrix": 0, "matrix_f64": 0, "matrix_tf32": 0, "matrix_f16": 0, "matrix_f8": 0,
         "matrix_i8": 0, "matrix_narrow": 0, "integer": integer, "bit": 0, "conversion": 128,
@@ -364,7 +365,7 @@ fn each_number_is_where_its_name_is() {
 
     let text = run_in(200, &arguments).out;
     for told in [
-        "instructions: 80 by warps, 2336 by threads; 31.4 of 32 threads active",
+        "instructions: 84 by warps, 2640 by threads (guard on: 2352); 31.4 of 32 threads active",
         "branches: 8 by warps, 2 divergent (25.0 %)",
         "global memory: 8 accesses, 4.5 sectors each; 56 % of these were needed",
         "shared memory: 4 accesses, 108 bank conflicts",
@@ -372,7 +373,7 @@ fn each_number_is_where_its_name_is() {
         "barriers: warps wait for 4 instructions of others, 5 % of their time",
         "atomics: 124 collisions of threads of a warp",
         "operations: 128 f64, 256 f32; 0.33 per byte of global memory",
-        "other arithmetic: 752 integer, 128 conversion instructions",
+        "other arithmetic: 768 integer, 128 conversion instructions",
         "roofline: on H100 SXM, memory is the limit: with 0.33 operations per byte at most 1.12 TFLOP/s without caches (3350 GB/s and 50.6 TFLOP/s meet at 15.1)",
     ] {
         assert!(text.contains(told), "{told}\n{text}");
@@ -384,6 +385,10 @@ fn each_number_is_where_its_name_is() {
     assert_eq!(cells("ld.global.f32 %f, [%b];"), ["11", "4", "32.0", "8.0/4.0"]);
     assert_eq!(cells("st.shared.u32 [%r], %t;"), ["19", "4", "28.0", "28.0/1.0"]);
     assert_eq!(cells("add.f64 %d, %d, %d;"), ["14", "4", "32.0", "128"]);
+    // A branch and another instruction with a guard: those that come to it, and those whose guard holds.
+    assert_eq!(cells("@%q bra MEET;"), ["22", "4", "32.0/16.0"]);
+    assert_eq!(cells("@%p add.u32 %r, %t, 3;"), ["27", "4", "32.0/4.0"]);
+    assert_eq!(cells("add.u32 %r, %t, 1;"), ["23", "2", "32.0"]);
     assert_eq!(cells("MEET: bar.sync 0;"), ["25", "4", "32.0", "4"]);
     assert_eq!(cells("red.global.add.u32 [%a], 1;"), ["26", "4", "32.0", "1.0/1.0", "124"]);
 }

@@ -23,8 +23,8 @@ pub(super) fn show(answer: &Answer) -> String {
         .for_each(|(name, told)| text += &wrap(&format!("{} {told}", style::strong(name)), ""));
     text += &listing(answer);
     let mut legend = String::from(
-        "warps: instructions that warps executed on the line; threads: active ones of 32; sectors: of 32 bytes per access to global \
-                  memory, and how many would do; banks: passes per access to shared memory, and how many would do",
+        "warps: instructions that warps executed on the line; threads: active ones of 32, and those with the guard on, if fewer; sectors: of \
+                  32 bytes per access to global memory, and how many would do; banks: passes per access to shared memory, and how many would do",
     );
     for column in optional(answer, false) {
         legend += "; ";
@@ -37,14 +37,11 @@ pub(super) fn show(answer: &Answer) -> String {
 pub(super) fn summary(answer: &Answer) -> Vec<(&'static str, String)> {
     let Answer { total, operations, .. } = answer;
     let mut lines = Vec::new();
-    let active = active(total);
-    lines.push((
-        "instructions:",
-        format!(
-            "{} by warps, {} by threads; {active:.1} of 32 threads active",
-            total.warps, total.threads_on
-        ),
-    ));
+    let mut told = format!("{} by warps, {} by threads", total.warps, total.threads);
+    if total.threads_on < total.threads {
+        told += &format!(" (guard on: {})", total.threads_on);
+    }
+    lines.push(("instructions:", format!("{told}; {:.1} of 32 threads active", active(total))));
     let conditional = || answer.profile.instructions.iter().filter(|instruction| instruction.conditional);
     let branches: u64 = conditional().map(|instruction| instruction.counts.warps).sum();
     if branches > 0 {
@@ -281,9 +278,15 @@ fn listing(answer: &Answer) -> String {
     text + &table.map_or_else(String::new, |table| table.print(""))
 }
 
-/// The average number of active threads of a warp: those whose guard is true, and for a branch those that reach it.
+/// The average number of active threads of a warp.
 pub(super) fn active(counts: &Counts) -> f64 {
-    ratio(counts.threads_on + counts.not_taken, counts.warps).unwrap_or(0.0)
+    ratio(counts.threads, counts.warps).unwrap_or(0.0)
+}
+
+/// The same, and if it is less, the average number of those whose guard held.
+fn threads(counts: &Counts) -> String {
+    let on = ratio(counts.threads_on, counts.warps).filter(|_| counts.threads_on < counts.threads);
+    format!("{:.1}{}", active(counts), on.map_or_else(String::new, |on| format!("/{on:.1}")))
 }
 
 /// Warps, threads, sectors and banks of a line.
@@ -298,7 +301,7 @@ pub(super) fn cells(counts: Option<&Counts>) -> [String; 4] {
     };
     [
         counts.warps.to_string(),
-        format!("{:.1}", active(counts)),
+        threads(counts),
         each(counts.global_sectors, counts.global_sectors_ideal, counts.global_requests),
         each(counts.shared_wavefronts, counts.shared_wavefronts_ideal, counts.shared_requests),
     ]

@@ -132,8 +132,8 @@ pub(super) struct Uncovered {
 enum Missed {
     /// The number of instructions that never ran.
     Instructions(usize),
-    /// A branch always went the same way: whether that was a jump.
-    Way { jumps: bool },
+    /// A branch, or the end of a function under a guard, always went the same way: whether that was a jump or the end.
+    Way { of: &'static str, jumps: bool },
     /// A `brx.idx` never jumped to some of its targets.
     Targets { missed: usize, of: usize },
 }
@@ -147,8 +147,8 @@ impl Uncovered {
         };
         match self.what {
             Missed::Instructions(number) => format!("{file}{lines} ({})", count(number, "instruction")),
-            Missed::Way { jumps: true } => format!("{file}{lines} (the branch is always taken)"),
-            Missed::Way { jumps: false } => format!("{file}{lines} (the branch is never taken)"),
+            Missed::Way { of, jumps: true } => format!("{file}{lines} (the {of} is always taken)"),
+            Missed::Way { of, jumps: false } => format!("{file}{lines} (the {of} is never taken)"),
             Missed::Targets { missed, of } => {
                 format!("{file}{lines} (the branch never goes to {missed} of its {of} targets)")
             }
@@ -158,7 +158,9 @@ impl Uncovered {
     pub(super) fn json(&self) -> Value {
         let (instructions, branch, targets) = match self.what {
             Missed::Instructions(number) => (Some(number), None, None),
-            Missed::Way { jumps } => (None, Some(if jumps { "always-taken" } else { "never-taken" }), None),
+            Missed::Way { jumps, .. } => {
+                (None, Some(if jumps { "always-taken" } else { "never-taken" }), None)
+            }
             Missed::Targets { missed, .. } => (None, Some("targets-never-taken"), Some(missed)),
         };
         json!({
@@ -181,7 +183,7 @@ pub(super) fn uncovered(answer: &Answer) -> Vec<Uncovered> {
         let Some((file, line)) = place(instruction, answer.listing.is_source) else { continue };
         let missed = instruction.targets.iter().filter(|threads| **threads == 0).count();
         let what = match (counts.taken == 0) != (counts.not_taken == 0) {
-            true => Missed::Way { jumps: counts.taken > 0 },
+            true => Missed::Way { of: way(&instruction.name), jumps: counts.taken > 0 },
             false if counts.ran() && missed > 0 => Missed::Targets { missed, of: instruction.targets.len() },
             false => Missed::Instructions(1),
         };
@@ -213,6 +215,15 @@ impl Column {
     pub(super) fn cell(&self, line: &Line) -> String {
         let number = (self.of)(&line.counts.unwrap_or_default(), &line.operations);
         if number == 0 { String::new() } else { number.to_string() }
+/// What an instruction that may leave the next one out is called.
+fn way(name: &str) -> &'static str {
+    match name.split('.').next() {
+        Some("ret") => "return",
+        Some("exit") => "exit",
+        _ => "branch",
+    }
+}
+
     }
 }
 

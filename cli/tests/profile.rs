@@ -374,7 +374,7 @@ fn each_number_is_where_its_name_is() {
         "atomics: 124 collisions of threads of a warp",
         "operations: 128 f64, 256 f32; 0.33 per byte of global memory",
         "other arithmetic: 768 integer, 128 conversion instructions",
-        "roofline: on H100 SXM, memory is the limit: with 0.33 operations per byte at most 1.12 TFLOP/s without caches (3350 GB/s and 50.6 TFLOP/s meet at 15.1)",
+        "roofline: on H200 SXM, memory is the limit: with 0.33 operations per byte at most 1.60 TFLOP/s without caches (4800 GB/s and 50.6 TFLOP/s meet at 10.5)",
     ] {
         assert!(text.contains(told), "{told}\n{text}");
     }
@@ -458,6 +458,81 @@ fn what_did_not_run_is_named_and_the_roof_is_told() {
 /// A browser without a window, as its packages name it.
 fn browser() -> Option<&'static str> {
     let names = ["chromium", "chromium-browser", "google-chrome"];
+    // Without the option it is a GPU of the architecture.
+    for (arch, gpu) in [
+        ("sm_75", Some("t4")),
+        ("sm_80", Some("a100")),
+        ("sm_86", Some("rtx3090")),
+        ("sm_89", Some("rtx4090")),
+        ("sm_90", Some("h200")),
+        ("sm_100", None),
+        ("sm_120", None),
+    ] {
+        let roof = json(&[&arguments[..], &["--arch", arch]].concat()).1["roof"].clone();
+        let reason = roof["reason"].as_str().unwrap_or_default();
+        assert_eq!((roof["gpu"].as_str(), reason.is_empty()), (gpu, gpu.is_some()), "{roof}");
+        assert!(
+            gpu.is_some() || reason.contains(&format!("of a GPU with the architecture {arch}")),
+            "{roof}"
+        );
+    }
+    let shown = run(&[&arguments[..], &["--arch", "sm_120"]].concat()).out;
+    assert!(shown.contains("roofline: not placed: no published peaks are known here"), "{shown}");
+    let asked = json(&[&arguments[..], &["--arch", "sm_120", "--roof", "h100"]].concat()).1["roof"].clone();
+    assert_eq!(
+        (&asked["gpu"], &asked["limit"], &asked["reason"]),
+        (&"h100".into(), &"memory".into(), &Value::Null)
+    );
+}
+
+/// Integers have no place, and a GPU that is asked for is told why.
+#[test]
+fn a_kernel_without_a_place_in_the_roofline_says_why() {
+    let copy = [
+        "profile",
+        "examples/kernels/strided_copy.ptx",
+        "strided_copy",
+        "--arg",
+        "out:f32:32",
+        "--arg",
+        "in:f32:32*1",
+    ];
+    let copy = [&copy[..], &["--arg", "u32:32", "--arg", "u32:1", "--grid", "1", "--block", "32"]].concat();
+    let shown = run(&copy).out;
+    let why = "it has no operations on floating-point numbers";
+    assert!(shown.contains(&format!("roofline: not placed on H200 SXM: {why}")), "{shown}");
+    let asked = [&copy[..], &["--roof", "a100"]].concat();
+    let shown = run(&asked).out;
+    assert!(shown.contains(&format!("roofline: not placed on A100 SXM 80 GB: {why}")), "{shown}");
+    let roof = json(&asked).1["roof"].clone();
+    let expected = serde_json::json!({
+        "gpu": "a100", "reason": why, "limit": null, "operations_per_second": null, "ridge": null,
+    });
+    assert_eq!(roof, expected);
+}
+
+/// They ran, whether or not a thread took them.
+#[test]
+fn returns_and_exits_with_a_guard_are_branches() {
+    let folder = scratch("exits");
+    let (file, report) = (folder.join("k.ptx"), folder.join("k.info"));
+    let text = ".version 7.8\n.target sm_75\n.address_size 64\n.visible .entry k()\n{\n\
+                .reg .b32 %t; .reg .pred %p, %q;\nmov.u32 %t, %tid.x;\nsetp.ge.u32 %p, %t, 32;\nsetp.ge.u32 %q, %t, 8;\n\
+                @%p ret;\n@%q exit;\n@!%p exit;\nadd.u32 %t, %t, 1;\nret;\n}\n";
+    fs::write(&file, text).unwrap();
+    let arguments = ["profile", file.to_str().unwrap(), "k", "--block", "32", "--lcov"];
+    let shown = run(&[&arguments[..], &[report.to_str().unwrap()]].concat()).out;
+    for told in [
+        "instructions: 6 by warps, 168 by threads (guard on: 128); 28.0 of 32 threads active",
+        "branches: 3 by warps, 1 divergent (33.3 %)",
+        "not covered: line 10 (the return is never taken); line 12 (the exit is always taken); lines 13 to 14 (2 instructions)",
+    ] {
+        assert!(shown.contains(told), "{told}\n{shown}");
+    }
+    let report = fs::read_to_string(report).unwrap();
+    let ways = "BRDA:10,0,0,0\nBRDA:10,0,1,32\nBRDA:11,0,0,24\nBRDA:11,0,1,8\nBRDA:12,0,0,8\nBRDA:12,0,1,0\nBRF:6\nBRH:4\n";
+    assert!(report.contains(ways), "{report}");
+    assert!(report.contains("DA:10,1\nDA:11,1\nDA:12,1\nDA:13,0\nDA:14,0\n"), "{report}");
     let runs =
         |name: &&str| Command::new(name).arg("--version").output().is_ok_and(|done| done.status.success());
     or_skip(names.into_iter().find(runs), "there is no Chromium here")

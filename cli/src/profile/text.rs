@@ -97,11 +97,16 @@ pub(super) fn summary(answer: &Answer) -> Vec<(&'static str, String)> {
     if kinds.iter().any(|(number, _)| *number > 0) {
         lines.push(("other arithmetic:", format!("{} instructions", numbers(&kinds))));
     }
-    lines.extend(
-        answer
-            .place
-            .map(|place| ("roofline:", format!("on {}, {}", answer.gpu.name, place.text_with_peaks()))),
-    );
+    let roofline = match &answer.place {
+        Ok(place) => {
+            format!("on {}, {}", answer.gpu.map_or("", |gpu| gpu.name), place.text_with_peaks())
+        }
+        Err(why) => {
+            let on = answer.gpu.map_or_else(String::new, |gpu| format!(" on {}", gpu.name));
+            format!("not placed{on}: {why}")
+        }
+    };
+    lines.push(("roofline:", roofline));
     if !answer.listing.missing.is_empty() {
         let files =
             answer.listing.missing.iter().map(|missing| format!("{} ({})", missing.file, missing.why));

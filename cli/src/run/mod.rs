@@ -2,6 +2,7 @@
 
 mod argument;
 mod bench;
+mod by_variable;
 mod check;
 mod counted;
 mod data;
@@ -20,6 +21,7 @@ mod shape;
 
 use cuda_emulator::Architecture;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::failure::{Exit, Failure};
 use crate::files;
@@ -28,8 +30,9 @@ use crate::number;
 use crate::output::Outcome;
 use argument::Argument;
 use global::Global;
-use launch::{Finished, Launcher};
+use launch::{Fault, Finished, Launcher};
 use roofline::Roofline;
+use schedules::Extent;
 
 pub(crate) use counted::counted;
 pub(crate) use device::DeviceOptions;
@@ -182,6 +185,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     let context = place.context()?;
     let launcher = Launcher::new(&context, &file, kernel, config, arguments, variables)?;
+    let is_long = arguments.check || schedules.is_some();
+    if is_long {
+        interrupt::catch();
+    }
     let (finished, checked, timed) = if arguments.check {
         let (finished, found) = check::run(&launcher, &inputs)?;
         (finished, Some(found), None)
@@ -195,6 +202,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     } else {
         (launcher.once(&inputs, launch::Fill::Zero)?, None, None)
     };
+    let interrupted = is_long && interrupt::came();
+    let finished = match finished {
+        Finished::Outputs(_) if interrupted => Finished::Fault(Fault::by_signal()),
+        finished => finished,
+    };
     if let Finished::Outputs(outputs) = &finished {
         data::save(&inputs, &launcher.variables, outputs)?;
     }
@@ -206,14 +218,26 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         timed.as_ref(),
         arguments.print.unwrap_or(SHOWN),
     );
-    let differences = cuda_emulator::take_differences();
-    if let Some(schedules) = schedules.filter(|_| matches!(finished, Finished::Outputs(_))) {
-        text += &schedules::text(schedules, &differences);
-        json["differences"] = schedules::json(&differences);
+    let mut wrong = matches!(finished, Finished::Fault(_)) || checked.is_some_and(|found| found.count() > 0);
+    let is_ours = Arc::ptr_eq(context.driver(), &cuda_emulator::driver());
+    if let Some(schedules) = schedules {
+        let differences = cuda_emulator::take_differences();
+        if interrupted || matches!(finished, Finished::Outputs(_)) {
+            let (launches, done) = (if arguments.check { 2 } else { 1 }, cuda_emulator::orders_run());
+            text += &schedules::text(Extent { schedules, launches, interrupted, done }, &differences);
+            json["differences"] = schedules::json(&differences);
+        }
+        wrong |= !differences.is_empty();
+    } else if is_ours {
+        wrong |= by_variable::add_differences(&mut text, &mut json);
+    }
+    // What kernels have allocated is theirs until the context ends.
+    drop((launcher, context));
+    if !arguments.check && is_ours {
+        wrong |= by_variable::add_findings(&mut text, &mut json);
     }
     let mut outcome = Outcome::new(text, json);
-    let wrong = matches!(finished, Finished::Fault(_)) || checked.is_some_and(|found| found.count() > 0);
-    if wrong || !differences.is_empty() {
+    if wrong {
         outcome.exit = Exit::Found;
     }
     Ok(outcome)

@@ -32,6 +32,7 @@ mod memory;
 mod module;
 #[doc(hidden)]
 pub mod older_abi;
+mod orders;
 mod profile;
 mod profiler;
 mod queue;
@@ -59,6 +60,7 @@ pub use exports::symbol_address;
 pub use instance::{Instance, InstanceError, InstanceOptions};
 pub use live::{LiveHandles, live_handles};
 pub use lookup::{driver, found_symbol};
+pub use orders::orders_run;
 pub use profile::{set_profile, take_profiles};
 pub use schedule::{set_schedules, take_differences};
 pub use unimplemented::{refuse_export, unsupported_calls};

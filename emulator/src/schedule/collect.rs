@@ -18,12 +18,20 @@ pub struct Scheduler {
     found: Mutex<Vec<ScheduleDifference>>,
     /// What the launches that have ended took in the ordinary order, in nanoseconds of `%globaltimer`.
     elapsed: AtomicU64,
+    /// Orders that launches have been run under to their end.
+    orders: AtomicU64,
 }
 
 impl Scheduler {
     /// Nothing found yet.
     pub fn new(schedules: Schedules) -> Scheduler {
-        Scheduler { schedules, sink: None, found: Mutex::default(), elapsed: AtomicU64::new(0) }
+        Scheduler {
+            schedules,
+            sink: None,
+            found: Mutex::default(),
+            elapsed: AtomicU64::new(0),
+            orders: AtomicU64::new(0),
+        }
     }
 
     /// The same, calling `sink` with each difference of a launch that was not told before.
@@ -37,6 +45,16 @@ impl Scheduler {
     /// Which orders.
     pub fn schedules(&self) -> Schedules {
         self.schedules
+    }
+
+    /// How many orders launches have been run under to their end.
+    pub fn orders_run(&self) -> u64 {
+        self.orders.load(Relaxed)
+    }
+
+    /// A launch has ended under one more order.
+    pub(crate) fn count_order(&self) {
+        self.orders.fetch_add(1, Relaxed);
     }
 
     /// When a launch that starts now does so, in nanoseconds of `%globaltimer`.

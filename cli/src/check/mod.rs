@@ -88,7 +88,8 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
         _ => Exit::Well,
     } as u8;
     let program = Some(ended.exit_code()).filter(|code| *code != 0).unwrap_or(own);
-    Ok(Outcome { is_error: true, program: Some(program), ..Outcome::new(summary.text(ended), answer) })
+    let text = summary.text(ended, &arguments.started.why_no_call("check"));
+    Ok(Outcome { is_error: true, program: Some(program), ..Outcome::new(text, answer) })
 }
 
 impl Arguments {

@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
     let lines = prepared.lines();
     let ended = program::run(prepared.command.env("CUDA_LAUNCH_TRACE_FILE", &lines))?;
     let summary = match format {
-        Format::Json => convert(&lines, &arguments.output)?,
+        Format::Json => convert(&lines, arguments)?,
         Format::Svg => draw(&lines, arguments, ended, |timeline| timeline.svg())?,
         Format::Html => draw(&lines, arguments, ended, page::draw)?,
     };
@@ -90,11 +90,12 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
 }
 
 /// Converts the recorder's lines to one file that every reader of the format accepts.
-fn convert(lines: &Path, output: &Path) -> Result<Summary, Failure> {
+fn convert(lines: &Path, arguments: &Arguments) -> Result<Summary, Failure> {
+    let output = &arguments.output;
     let failed = |error: std::io::Error| Failure::io(FileOperation::Write, output, &error);
     let mut out = BufWriter::new(File::create(output).map_err(failed)?);
     out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n").map_err(failed)?;
-    let summary = read(lines, |_, event| writeln!(out, "{event},")).map_err(failed)?;
+    let summary = read(lines, arguments, |_, event| writeln!(out, "{event},")).map_err(failed)?;
     out.write_all(summary.names().join(",\n").as_bytes()).map_err(failed)?;
     out.write_all(b"\n]}\n").and_then(|()| out.flush()).map_err(failed)?;
     Ok(summary)
@@ -109,7 +110,7 @@ fn draw(
 ) -> Result<Summary, Failure> {
     let failed = |error: std::io::Error| Failure::io(FileOperation::Write, &arguments.output, &error);
     let mut rows = Rows::default();
-    let summary = read(lines, |track, event| {
+    let summary = read(lines, arguments, |track, event| {
         rows.add(track, event);
         Ok(())
     })
@@ -125,10 +126,11 @@ fn read(
     lines: &Path,
     mut each: impl FnMut(Track, &Value) -> std::io::Result<()>,
 ) -> std::io::Result<Summary> {
-    let mut summary = Summary::default();
+    let mut summary = Summary::new(arguments.started.why_no_call("trace"));
     // No file: the program made no driver call.
     let lines = File::open(lines).ok().map(BufReader::new);
     for line in lines.into_iter().flat_map(|lines| lines.split(b'\n').map_while(Result::ok)) {
+    arguments: &Arguments,
         // A program that was killed may leave the last line cut.
         let Ok(mut event) = serde_json::from_slice::<Value>(&line) else { continue };
         if event["args"].is_object() {

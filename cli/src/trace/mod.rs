@@ -32,13 +32,19 @@ const NOTES: &str = "\
 The extension of the file chooses the format: .html is a page with the timeline
 and sums, .svg the same as a picture, and .json is for https://ui.perfetto.dev
 and chrome://tracing. If a signal ends the program, as ^C does, the timeline
-shows everything up to then. The exit code is that of the program, 128 plus the
-number of the signal that ended it, or 2 to 4 if it did not start. Programs find
-the recorder as libcuda.so.1 (Linux), and those that use the crate cuda-launch
-through the variable CUDA_LAUNCH_DRIVER. The work inside a graph is not shown.";
+shows everything up to then. Programs find the recorder as libcuda.so.1 (Linux),
+and those that use the crate cuda-launch through the variable
+CUDA_LAUNCH_DRIVER. The work inside a graph is not shown.
+
+Exit codes:
+  that of the program, or 128 plus the number of the signal that ended it
+If it was not started:
+  2  the command line is wrong
+  3  a file cannot be read or written, or the program cannot be started
+  4  no usable driver";
 
 #[derive(clap::Args)]
-#[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]
+#[command(after_help = NOTES)]
 pub(crate) struct Arguments {
     /// The timeline: .json, .svg or .html
     #[arg(long, short, value_name = "FILE", default_value = "trace.json")]
@@ -124,13 +130,13 @@ fn draw(
 /// Passes on each event; those of work whose end was not observed come last.
 fn read(
     lines: &Path,
+    arguments: &Arguments,
     mut each: impl FnMut(Track, &Value) -> std::io::Result<()>,
 ) -> std::io::Result<Summary> {
     let mut summary = Summary::new(arguments.started.why_no_call("trace"));
     // No file: the program made no driver call.
     let lines = File::open(lines).ok().map(BufReader::new);
     for line in lines.into_iter().flat_map(|lines| lines.split(b'\n').map_while(Result::ok)) {
-    arguments: &Arguments,
         // A program that was killed may leave the last line cut.
         let Ok(mut event) = serde_json::from_slice::<Value>(&line) else { continue };
         if event["args"].is_object() {

@@ -413,6 +413,11 @@ fn integers_and_constants_are_told() {
     ] {
         assert!(shown.contains(told), "{told}\n{shown}");
     }
+    let warp = ["profile", file.to_str().unwrap(), "k", "--arg", "out:u32:1", "--block", "32"];
+    let one = run_in(200, &warp).out;
+    for told in ["constants: 1 access, 128 bytes", "global memory: 1 access, 1.0 sectors each"] {
+        assert!(one.contains(told), "{told}\n{one}");
+    }
     let line = shown.lines().find(|line| line.contains("and.b32")).unwrap();
     assert_eq!(line.split_whitespace().take(4).collect::<Vec<_>>(), ["11", "14", "32.0", "448"]);
     let page = fs::read_to_string(page).unwrap();
@@ -453,11 +458,6 @@ fn what_did_not_run_is_named_and_the_roof_is_told() {
     );
     let wrong = run(&[&arguments[..], &["--roof", "voodoo"]].concat());
     assert!(wrong.code == 2 && wrong.err.contains("h100"), "{}", wrong.err);
-}
-
-/// A browser without a window, as its packages name it.
-fn browser() -> Option<&'static str> {
-    let names = ["chromium", "chromium-browser", "google-chrome"];
     // Without the option it is a GPU of the architecture.
     for (arch, gpu) in [
         ("sm_75", Some("t4")),
@@ -533,6 +533,11 @@ fn returns_and_exits_with_a_guard_are_branches() {
     let ways = "BRDA:10,0,0,0\nBRDA:10,0,1,32\nBRDA:11,0,0,24\nBRDA:11,0,1,8\nBRDA:12,0,0,8\nBRDA:12,0,1,0\nBRF:6\nBRH:4\n";
     assert!(report.contains(ways), "{report}");
     assert!(report.contains("DA:10,1\nDA:11,1\nDA:12,1\nDA:13,0\nDA:14,0\n"), "{report}");
+}
+
+/// A browser without a window, as its packages name it.
+fn browser() -> Option<&'static str> {
+    let names = ["chromium", "chromium-browser", "google-chrome"];
     let runs =
         |name: &&str| Command::new(name).arg("--version").output().is_ok_and(|done| done.status.success());
     or_skip(names.into_iter().find(runs), "there is no Chromium here")

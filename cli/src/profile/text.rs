@@ -54,8 +54,8 @@ pub(super) fn summary(answer: &Answer) -> Vec<(&'static str, String)> {
         lines.push((
             "global memory:",
             format!(
-                "{} accesses, {each:.1} sectors each; {used:.0} % of these were needed",
-                total.global_requests
+                "{}, {each:.1} sectors each; {used:.0} % of these were needed",
+                accesses(total.global_requests)
             ),
         ));
     }
@@ -63,7 +63,7 @@ pub(super) fn summary(answer: &Answer) -> Vec<(&'static str, String)> {
         let conflicts = total.shared_wavefronts - total.shared_wavefronts_ideal;
         lines.push((
             "shared memory:",
-            format!("{} accesses, {conflicts} bank conflicts", total.shared_requests),
+            format!("{}, {}", accesses(total.shared_requests), count(conflicts as usize, "bank conflict")),
         ));
     }
     let others = [
@@ -73,18 +73,21 @@ pub(super) fn summary(answer: &Answer) -> Vec<(&'static str, String)> {
         ("surfaces:", total.surface_requests, total.surface_bytes),
     ];
     for (name, requests, bytes) in others.into_iter().filter(|(_, requests, _)| *requests > 0) {
-        lines.push((name, format!("{requests} accesses, {bytes} bytes")));
+        lines.push((name, format!("{}, {}", accesses(requests), count(bytes as usize, "byte"))));
     }
     if total.barrier_wait > 0 {
         let part = 100.0 * ratio(total.barrier_wait, total.warps + total.barrier_wait).unwrap_or(0.0);
         let told = format!(
-            "warps wait for {} instructions of others, {part:.0} % of their time",
-            total.barrier_wait
+            "warps wait for {} of others, {part:.0} % of their time",
+            count(total.barrier_wait as usize, "instruction")
         );
         lines.push(("barriers:", told));
     }
     if total.collisions > 0 {
-        lines.push(("atomics:", format!("{} collisions of threads of a warp", total.collisions)));
+        lines.push((
+            "atomics:",
+            format!("{} of threads of a warp", count(total.collisions as usize, "collision")),
+        ));
     }
     if operations.floating_point() > 0 {
         let each = intensity(*operations, total).map_or_else(String::new, |each| {
@@ -123,6 +126,10 @@ pub(super) fn summary(answer: &Answer) -> Vec<(&'static str, String)> {
         lines.push(("not covered:", told.join("; ")));
     }
     lines
+}
+
+fn accesses(number: u64) -> String {
+    if number == 1 { "1 access".to_owned() } else { format!("{number} accesses") }
 }
 
 /// Code that did not run.
@@ -208,6 +215,15 @@ pub(super) fn uncovered(answer: &Answer) -> Vec<Uncovered> {
     all
 }
 
+/// What an instruction that may leave the next one out is called.
+fn way(name: &str) -> &'static str {
+    match name.split('.').next() {
+        Some("ret") => "return",
+        Some("exit") => "exit",
+        _ => "branch",
+    }
+}
+
 /// A column that only some kernels need.
 pub(super) struct Column {
     pub(super) name: &'static str,
@@ -220,15 +236,6 @@ impl Column {
     pub(super) fn cell(&self, line: &Line) -> String {
         let number = (self.of)(&line.counts.unwrap_or_default(), &line.operations);
         if number == 0 { String::new() } else { number.to_string() }
-/// What an instruction that may leave the next one out is called.
-fn way(name: &str) -> &'static str {
-    match name.split('.').next() {
-        Some("ret") => "return",
-        Some("exit") => "exit",
-        _ => "branch",
-    }
-}
-
     }
 }
 

@@ -194,7 +194,11 @@ fn coverage_that_cannot_be_written_is_told() {
     assert!(run.says("CUDA_LAUNCH_EMULATOR_COVERAGE=") && run.says("cuInit fails"), "{}", run.err);
     let init = PROGRAM.replace("    CALL(cuInit, 0);", "    return CALL(cuInit, 0);");
     let Some(init) = compiled(&case.folder, "init", &init, &[]) else { return };
-    assert_eq!(emulate(Path::new(&fine), &[init.to_str().unwrap(), &fine, "exit"]).code, 1);
+    // Nor can one be made in `/proc`, whoever the user is.
+    for folder in [&*fine, "/proc"] {
+        let run = emulate(Path::new(folder), &[init.to_str().unwrap(), &fine, "exit"]);
+        assert_eq!(run.code, 1, "{folder}: {}", run.err);
+    }
     // The same, while the program runs.
     let source = PROGRAM
         .replace("    return !strcmp", "    rmdir(words[3]); close(creat(words[3], 0600)); return !strcmp");

@@ -150,7 +150,7 @@ fn who_launches_answers_for_each_duty() {
         let launches = |line: &str| {
             let calls =
                 |name: &&str| ["! {", "!("].iter().any(|open| line.contains(&format!("{name}{open}")));
-            !line.starts_with("//") && MACROS.iter().any(|name| calls(&name))
+            !line.starts_with("//") && MACROS.iter().any(|name| calls(name))
         };
         for number in (0..lines.len()).filter(|number| launches(lines[*number])) {
             let begins =

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::io;
 use std::path::Path;
 
-/// The end of every `--help`.
+/// The end of `--help`, except where a program is started.
 pub(crate) const CODES: &str = "\
 Exit codes:
   0  success

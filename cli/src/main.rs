@@ -49,6 +49,7 @@ mod style;
 mod table;
 mod trace;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -124,6 +125,27 @@ fn main() -> ExitCode {
     output::print(&answer.unwrap_or_else(Outcome::from), cli.json)
 }
 
+/// What is no command of its own, although one may look for it, with the place where it is.
+const ELSEWHERE: [(&str, &str); 2] = [
+    (
+        "coverage",
+        "`cuda-launch profile --lcov FILE` reports the coverage of one launch, the variable CUDA_LAUNCH_EMULATOR_COVERAGE=FOLDER that of a program",
+    ),
+    (
+        "schedules",
+        "`cuda-launch run --schedules N` runs a kernel in N orders of its warps and blocks, `cuda-launch emulate --schedules N` those of a program",
+    ),
+];
+
+fn with_advice(mut error: clap::Error) -> clap::Error {
+    if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
+        && let Some((_, advice)) = ELSEWHERE.iter().find(|(known, _)| known == name)
+    {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![(*advice).into()]));
+    }
+    error
+}
+
 /// The command line. `-1` after an option is its value, so that the error says what is wrong with it.
 fn command_line() -> Result<Cli, clap::Error> {
     let negative = |argument: clap::Arg| {
@@ -131,6 +153,6 @@ fn command_line() -> Result<Cli, clap::Error> {
         argument.allow_negative_numbers(takes_value)
     };
     let mut command = Cli::command().mut_subcommands(|command| command.mut_args(negative));
-    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    let mut matches = command.try_get_matches_from_mut(std::env::args_os()).map_err(with_advice)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }

@@ -65,6 +65,7 @@ pub(crate) fn escaped(text: &str) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::{HOTTEST, STYLE, escaped};
 

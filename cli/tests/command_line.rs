@@ -261,6 +261,22 @@ fn a_folder_is_no_program() {
     assert!(found.code == 3 && found.says("it is a folder: name a program"), "{}", found.err);
 }
 
+/// What has no command of its own is found.
+#[test]
+fn words_for_what_is_elsewhere_lead_there() {
+    refused(&[
+        (&["coverage"], 2, "tip: `cuda-launch profile --lcov FILE` reports the coverage of one launch"),
+        (&["schedules", VECADD], 2, "tip: `cuda-launch run --schedules N` runs a kernel in N orders"),
+        (&["occupation"], 2, "a similar subcommand exists: 'occupancy'"),
+    ]);
+    let (code, answer): (i32, Value) = json(&["coverage"]);
+    assert_eq!(
+        (code, answer["error"]["message"].as_str().unwrap().contains("--lcov")),
+        (2, true),
+        "{answer}"
+    );
+}
+
 /// What the help says is so.
 #[test]
 fn help_is_complete() {
@@ -279,7 +295,13 @@ fn help_is_complete() {
         "emulate",
     ] {
         let help = run(&[command, "--help"]);
-        assert!(help.code == 0 && help.out.contains("Exit codes:"), "{command}: {}", help.out);
+        assert!(help.code == 0 && help.out.matches("Exit codes:").count() == 1, "{command}: {}", help.out);
+        assert_eq!(
+            help.out.to_lowercase().matches("exit code").count(),
+            1 + usize::from(command == "replay"),
+            "{command}: {}",
+            help.out
+        );
     }
     let unknown = run(&saxpy(&["--arg", "f33:1"]));
     let types = unknown.err.split("the types are ").nth(1).unwrap().lines().next().unwrap();

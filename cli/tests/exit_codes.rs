@@ -160,6 +160,76 @@ fn a_difference_between_schedules_fails_a_program() {
     let run = finished(&command.args([case.program(), &race, "exit"]).output().unwrap());
     let answer: Value = serde_json::from_str(&run.out).unwrap();
     assert_eq!((run.code, &answer["differences"]), (1, &1.into()), "{}", run.err);
+    for command in ["emulate", "harness"] {
+        for (options, orders) in [
+            (&["--schedules", "7"][..], "of 7 orders)"),
+            (&["--schedules", "7", "--seed", "5"], "of 7 orders)"),
+            (&["--seed", "5"], "seed 5 (1 of 1 order)"),
+        ] {
+            let (code, answer, run) =
+                case.run(&[&[command], options].concat(), &[case.program(), &race, "exit"]);
+            assert_eq!((code, &answer["differences"]), (1, &1.into()), "{command} {options:?}: {}", run.err);
+            assert!(run.says(orders), "{command} {options:?}: {}", run.err);
+        }
+    }
+    // The option goes before the variables where this program is started.
+    let mut command = tool();
+    command.env("CUDA_LAUNCH_EMULATOR_SCHEDULES", "3").args(["emulate", "--seed", "5", "--"]);
+    let run = finished(&command.args([case.program(), &race, "exit"]).output().unwrap());
+    assert!(run.code == 1 && run.says("seed 5 (1 of 1 order)"), "{}", run.err);
+}
+
+/// Where the report of coverage cannot be written: `cuInit` says so, or, if that comes later, the exit code.
+#[test]
+fn coverage_that_cannot_be_written_is_told() {
+    let Some(case) = Case::new("found-coverage") else { return };
+    let fine = case.file("fine.ptx", FINE);
+    let emulate = |folder: &Path, program: &[&str]| {
+        let mut command = tool();
+        command.env("CUDA_LAUNCH_EMULATOR_COVERAGE", folder).args(["emulate", "--"]).args(program);
+        finished(&command.output().unwrap())
+    };
+    let folder = case.folder.join("coverage");
+    let run = emulate(&folder, &[case.program(), &fine, "exit"]);
+    assert_eq!((run.code, std::fs::read_dir(&folder).unwrap().count()), (0, 2), "{}", run.err);
+    std::fs::remove_dir_all(&folder).unwrap();
+    // A file in its place.
+    let run = emulate(Path::new(&fine), &[case.program(), &fine, "exit"]);
+    assert!(run.says("CUDA_LAUNCH_EMULATOR_COVERAGE=") && run.says("cuInit fails"), "{}", run.err);
+    let init = PROGRAM.replace("    CALL(cuInit, 0);", "    return CALL(cuInit, 0);");
+    let Some(init) = compiled(&case.folder, "init", &init, &[]) else { return };
+    // Nor can one be made in `/proc`, whoever the user is.
+    for folder in [&*fine, "/proc"] {
+        let run = emulate(Path::new(folder), &[init.to_str().unwrap(), &fine, "exit"]);
+        assert_eq!(run.code, 1, "{folder}: {}", run.err);
+    }
+    // The same, while the program runs.
+    let source = PROGRAM
+        .replace("    return !strcmp", "    rmdir(words[3]); close(creat(words[3], 0600)); return !strcmp");
+    let source = format!("#include <fcntl.h>\n{source}");
+    let Some(lost) = compiled(&case.folder, "lost", &source, &[]) else { return };
+    let run = emulate(&folder, &[lost.to_str().unwrap(), &fine, "exit", folder.to_str().unwrap()]);
+    assert!(run.code == 3 && run.says("cuda-emulator: coverage: "), "{} {}", run.code, run.err);
+    std::fs::remove_file(&folder).unwrap();
+    let run = emulate(&folder, &[lost.to_str().unwrap(), &fine, "fail", folder.to_str().unwrap()]);
+    assert_eq!(run.code, 7, "{}", run.err);
+}
+
+/// As in `cargo test`, whose tests run in the folders of their packages.
+#[test]
+fn coverage_goes_to_one_folder_wherever_processes_run() {
+    let Some(case) = Case::new("found-folders") else { return };
+    let fine = case.file("fine.ptx", FINE);
+    std::fs::create_dir(case.folder.join("package")).unwrap();
+    let both =
+        format!("'{program}' {fine} exit; cd package; '{program}' {fine} exit", program = case.program());
+    let mut command = tool();
+    command.current_dir(&case.folder).env("CUDA_LAUNCH_EMULATOR_COVERAGE", "coverage");
+    let run = finished(&command.args(["emulate", "--", "sh", "-c", &both]).output().unwrap());
+    assert_eq!(run.code, 0, "{}", run.err);
+    let names =
+        std::fs::read_dir(case.folder.join("coverage")).unwrap().map(|file| file.unwrap().file_name());
+    assert_eq!(names.filter(|name| name.to_string_lossy().ends_with(".info")).count(), 2);
 }
 
 #[test]

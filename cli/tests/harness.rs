@@ -366,6 +366,8 @@ fn what_cannot_be_understood_starts_nothing() {
         (["--hide", "cuNoSuchFunction"], "cuNoSuchFunction"),
         (["--memory", "much"], "--memory"),
         (["--as-of", "new"], "--as-of"),
+        (["--as-of", "13.5"], "--as-of: \"13.5\" should be a version from 11.4 to 13.0"),
+        (["--as-of", "10.2"], "--as-of: \"10.2\" should be a version from 11.4 to 13.0"),
         (["--devices", "9"], "--devices"),
         (["--check=speed", "--leaks"], "--check"),
     ] {

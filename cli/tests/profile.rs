@@ -290,6 +290,7 @@ add.u32 %r, %t, 1;
 add.u32 %r, %t, 2;
 MEET: bar.sync 0;
 red.global.add.u32 [%a], 1;
+@%p add.u32 %r, %t, 3;
 ret;
 }
 ";
@@ -303,11 +304,11 @@ fn each_number_is_where_its_name_is() {
         ["profile", file.to_str().unwrap(), "k", "--arg", "inout:u32:128*0", "--grid", "2", "--block", "64"];
     let (code, answer) = json(&arguments);
     let expected = [
-        // 19 instructions of each of four warps, and 2 more of two of them; 8 threads skip 3, whose warp goes both ways.
-        ("warps", 4 * 19 + 2 * 2),
-        ("threads", 128 * 19 - 2 * 8 * 3 + 64 * 2),
-        // Those of the branches jump: 8 and 32 of each 64.
-        ("threads_on", 128 * 17 - 2 * 8 * 3 + 64 * 2 + 2 * (8 + 32)),
+        // 20 instructions of each of four warps, and 2 more of two of them; 8 threads skip 3, whose warp goes both ways.
+        ("warps", 4 * 20 + 2 * 2),
+        ("threads", 128 * 20 - 2 * 8 * 3 + 64 * 2),
+        // Those of the branches jump, 8 and 32 of each 64; the 8 of each block also do the last addition.
+        ("threads_on", 128 * 17 - 2 * 8 * 3 + 64 * 2 + 2 * (8 + 32) + 2 * 8),
         ("taken", 2 * (8 + 32)),
         ("not_taken", 2 * (56 + 32)),
         ("divergent", 2),
@@ -332,8 +333,8 @@ fn each_number_is_where_its_name_is() {
     }
     assert_eq!((code, &answer["launches"], &answer["blocks"]), (0, &1.into(), &2.into()));
     assert_eq!((&answer["threads"], answer["not_covered"].as_array().unwrap().len()), (&128.into(), 0));
-    // Four instructions on integers by all, one by those that do not skip, and two by half of them.
-    let integer = 4 * 128 + 2 * 56 + 2 * 64;
+    // Four instructions on integers by all, one by those that do not skip, two by half of them, and one by 8 of each block.
+    let integer = 4 * 128 + 2 * 56 + 2 * 64 + 2 * 8;
     let operations = serde_json::json!({
         "f64": 128, "f32": 256, "f16": 0, "matrix": 0, "matrix_f64": 0, "matrix_tf32": 0, "matrix_f16": 0, "matrix_f8": 0,
         "matrix_i8": 0, "matrix_narrow": 0, "integer": integer, "bit": 0, "conversion": 128,
@@ -364,7 +365,7 @@ fn each_number_is_where_its_name_is() {
 
     let text = run_in(200, &arguments).out;
     for told in [
-        "instructions: 80 by warps, 2336 by threads; 31.4 of 32 threads active",
+        "instructions: 84 by warps, 2640 by threads (guard on: 2352); 31.4 of 32 threads active",
         "branches: 8 by warps, 2 divergent (25.0 %)",
         "global memory: 8 accesses, 4.5 sectors each; 56 % of these were needed",
         "shared memory: 4 accesses, 108 bank conflicts",
@@ -372,8 +373,8 @@ fn each_number_is_where_its_name_is() {
         "barriers: warps wait for 4 instructions of others, 5 % of their time",
         "atomics: 124 collisions of threads of a warp",
         "operations: 128 f64, 256 f32; 0.33 per byte of global memory",
-        "other arithmetic: 752 integer, 128 conversion instructions",
-        "roofline: on H100 SXM, memory is the limit: with 0.33 operations per byte at most 1.12 TFLOP/s without caches (3350 GB/s and 50.6 TFLOP/s meet at 15.1)",
+        "other arithmetic: 768 integer, 128 conversion instructions",
+        "roofline: on H200 SXM, memory is the limit: with 0.33 operations per byte at most 1.60 TFLOP/s without caches (4800 GB/s and 50.6 TFLOP/s meet at 10.5)",
     ] {
         assert!(text.contains(told), "{told}\n{text}");
     }
@@ -384,6 +385,10 @@ fn each_number_is_where_its_name_is() {
     assert_eq!(cells("ld.global.f32 %f, [%b];"), ["11", "4", "32.0", "8.0/4.0"]);
     assert_eq!(cells("st.shared.u32 [%r], %t;"), ["19", "4", "28.0", "28.0/1.0"]);
     assert_eq!(cells("add.f64 %d, %d, %d;"), ["14", "4", "32.0", "128"]);
+    // A branch and another instruction with a guard: those that come to it, and those whose guard holds.
+    assert_eq!(cells("@%q bra MEET;"), ["22", "4", "32.0/16.0"]);
+    assert_eq!(cells("@%p add.u32 %r, %t, 3;"), ["27", "4", "32.0/4.0"]);
+    assert_eq!(cells("add.u32 %r, %t, 1;"), ["23", "2", "32.0"]);
     assert_eq!(cells("MEET: bar.sync 0;"), ["25", "4", "32.0", "4"]);
     assert_eq!(cells("red.global.add.u32 [%a], 1;"), ["26", "4", "32.0", "1.0/1.0", "124"]);
 }
@@ -407,6 +412,11 @@ fn integers_and_constants_are_told() {
         "integer: instructions of all threads on integers and bits",
     ] {
         assert!(shown.contains(told), "{told}\n{shown}");
+    }
+    let warp = ["profile", file.to_str().unwrap(), "k", "--arg", "out:u32:1", "--block", "32"];
+    let one = run_in(200, &warp).out;
+    for told in ["constants: 1 access, 128 bytes", "global memory: 1 access, 1.0 sectors each"] {
+        assert!(one.contains(told), "{told}\n{one}");
     }
     let line = shown.lines().find(|line| line.contains("and.b32")).unwrap();
     assert_eq!(line.split_whitespace().take(4).collect::<Vec<_>>(), ["11", "14", "32.0", "448"]);
@@ -448,6 +458,81 @@ fn what_did_not_run_is_named_and_the_roof_is_told() {
     );
     let wrong = run(&[&arguments[..], &["--roof", "voodoo"]].concat());
     assert!(wrong.code == 2 && wrong.err.contains("h100"), "{}", wrong.err);
+    // Without the option it is a GPU of the architecture.
+    for (arch, gpu) in [
+        ("sm_75", Some("t4")),
+        ("sm_80", Some("a100")),
+        ("sm_86", Some("rtx3090")),
+        ("sm_89", Some("rtx4090")),
+        ("sm_90", Some("h200")),
+        ("sm_100", None),
+        ("sm_120", None),
+    ] {
+        let roof = json(&[&arguments[..], &["--arch", arch]].concat()).1["roof"].clone();
+        let reason = roof["reason"].as_str().unwrap_or_default();
+        assert_eq!((roof["gpu"].as_str(), reason.is_empty()), (gpu, gpu.is_some()), "{roof}");
+        assert!(
+            gpu.is_some() || reason.contains(&format!("of a GPU with the architecture {arch}")),
+            "{roof}"
+        );
+    }
+    let shown = run(&[&arguments[..], &["--arch", "sm_120"]].concat()).out;
+    assert!(shown.contains("roofline: not placed: no published peaks are known here"), "{shown}");
+    let asked = json(&[&arguments[..], &["--arch", "sm_120", "--roof", "h100"]].concat()).1["roof"].clone();
+    assert_eq!(
+        (&asked["gpu"], &asked["limit"], &asked["reason"]),
+        (&"h100".into(), &"memory".into(), &Value::Null)
+    );
+}
+
+/// Integers have no place, and a GPU that is asked for is told why.
+#[test]
+fn a_kernel_without_a_place_in_the_roofline_says_why() {
+    let copy = [
+        "profile",
+        "examples/kernels/strided_copy.ptx",
+        "strided_copy",
+        "--arg",
+        "out:f32:32",
+        "--arg",
+        "in:f32:32*1",
+    ];
+    let copy = [&copy[..], &["--arg", "u32:32", "--arg", "u32:1", "--grid", "1", "--block", "32"]].concat();
+    let shown = run(&copy).out;
+    let why = "it has no operations on floating-point numbers";
+    assert!(shown.contains(&format!("roofline: not placed on H200 SXM: {why}")), "{shown}");
+    let asked = [&copy[..], &["--roof", "a100"]].concat();
+    let shown = run(&asked).out;
+    assert!(shown.contains(&format!("roofline: not placed on A100 SXM 80 GB: {why}")), "{shown}");
+    let roof = json(&asked).1["roof"].clone();
+    let expected = serde_json::json!({
+        "gpu": "a100", "reason": why, "limit": null, "operations_per_second": null, "ridge": null,
+    });
+    assert_eq!(roof, expected);
+}
+
+/// They ran, whether or not a thread took them.
+#[test]
+fn returns_and_exits_with_a_guard_are_branches() {
+    let folder = scratch("exits");
+    let (file, report) = (folder.join("k.ptx"), folder.join("k.info"));
+    let text = ".version 7.8\n.target sm_75\n.address_size 64\n.visible .entry k()\n{\n\
+                .reg .b32 %t; .reg .pred %p, %q;\nmov.u32 %t, %tid.x;\nsetp.ge.u32 %p, %t, 32;\nsetp.ge.u32 %q, %t, 8;\n\
+                @%p ret;\n@%q exit;\n@!%p exit;\nadd.u32 %t, %t, 1;\nret;\n}\n";
+    fs::write(&file, text).unwrap();
+    let arguments = ["profile", file.to_str().unwrap(), "k", "--block", "32", "--lcov"];
+    let shown = run(&[&arguments[..], &[report.to_str().unwrap()]].concat()).out;
+    for told in [
+        "instructions: 6 by warps, 168 by threads (guard on: 128); 28.0 of 32 threads active",
+        "branches: 3 by warps, 1 divergent (33.3 %)",
+        "not covered: line 10 (the return is never taken); line 12 (the exit is always taken); lines 13 to 14 (2 instructions)",
+    ] {
+        assert!(shown.contains(told), "{told}\n{shown}");
+    }
+    let report = fs::read_to_string(report).unwrap();
+    let ways = "BRDA:10,0,0,0\nBRDA:10,0,1,32\nBRDA:11,0,0,24\nBRDA:11,0,1,8\nBRDA:12,0,0,8\nBRDA:12,0,1,0\nBRF:6\nBRH:4\n";
+    assert!(report.contains(ways), "{report}");
+    assert!(report.contains("DA:10,1\nDA:11,1\nDA:12,1\nDA:13,0\nDA:14,0\n"), "{report}");
 }
 
 /// A browser without a window, as its packages name it.

@@ -7,7 +7,7 @@ mod support;
 use std::io::Read;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::process::{Command, Stdio};
-use support::{finished, scratch, tool};
+use support::{emulator_library, finished, scratch, tool};
 
 /// Blocks that take some time each, and are too many to end.
 const LONG: &str = "\
@@ -87,6 +87,24 @@ fn a_long_kernel_shows_how_far_it_is() {
     assert!(seconds.len() as u32 <= 4 * span, "at most a few times a second: {one:?}");
     // Erased at the end: what comes after the last line begins with that.
     assert!(one.rsplit_once("\x1b[?7h").unwrap().1.starts_with("\r\x1b[K"), "{one:?}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// The program is one that does not ask for it: the tool, whose own emulator does not run here.
+#[test]
+fn a_program_on_the_emulator_shows_how_far_its_kernels_are() {
+    if emulator_library().is_none() {
+        return;
+    }
+    let folder = scratch("progress-emulate");
+    for command in ["emulate", "harness"] {
+        let kernel = long(&folder, "1000000000", "u32:100");
+        let mut program = tool();
+        program.args([command, "--"]).arg(kernel.get_program()).args(kernel.get_args());
+        program.env("CUDA_LAUNCH_EMULATOR_TIMEOUT", "4").env_remove("CUDA_LAUNCH_QUIET");
+        let shown = seen(program, Some(" of 1000000000 blocks, "));
+        assert!(shown.contains("long: "), "{command}: {shown:?}");
+    }
     std::fs::remove_dir_all(folder).unwrap();
 }
 

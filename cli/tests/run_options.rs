@@ -272,7 +272,7 @@ fn the_architecture_of_the_emulated_device_is_chosen() {
             kernel,
             &on("--arch sm_90 --driver system"),
             2,
-            "--arch runs on the emulator, not on `system`",
+            "--arch runs on the emulator, not on `system` help: leave out --driver system",
         ),
     ]);
 }

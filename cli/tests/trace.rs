@@ -121,6 +121,33 @@ fn a_timeline_is_a_picture_or_a_page() {
         let (run, svg) = draw("none.svg", &["true"]);
         assert!(run.code == 0 && svg.contains("the program made no driver call"), "{}", run.err);
     }
+    let own: [(&[&str], &str); 2] = [
+        (
+            &["emulate", "--", "true"],
+            "put it in front, as `cuda-launch emulate -- cuda-launch trace -- PROGRAM`",
+        ),
+        (
+            &[
+                "run",
+                "examples/kernels/fill.ptx",
+                "fill",
+                "--arg",
+                "out:u32:4",
+                "--arg",
+                "u32:4",
+                "--arg",
+                "u32:7",
+                "--schedules",
+                "2",
+            ],
+            "used the emulator inside the tool",
+        ),
+    ];
+    for (arguments, words) in own {
+        let (run, svg) = draw("own.svg", &[&[TOOL], arguments].concat());
+        assert!(run.code == 0 && run.says(words) && !run.says("libcuda.so.1"), "{}", run.err);
+        assert!(svg.contains("cuda-launch"), "{svg}");
+    }
     // Before the program starts.
     let ran = folder.join("ran.json");
     let (run, _) = draw("t.txt", &["touch", ran.to_str().unwrap()]);

@@ -180,7 +180,7 @@ pub use architecture::{Architecture, UnknownArchitecture};
 pub use check::{Actor, Bytes, Checks, Finding, FindingKind, Findings, Space};
 pub use driver::{
     Instance, InstanceError, InstanceOptions, LiveHandles, ProfileError, driver, faults, forget_written,
-    last_fault, live_handles, profile, set_architectures, set_checks, set_profile, set_schedules,
+    last_fault, live_handles, orders_run, profile, set_architectures, set_checks, set_profile, set_schedules,
     set_time_limit, symbol_address, take_differences, take_findings, take_one_order, take_profiles,
     unsupported_calls,
 };

@@ -25,6 +25,8 @@ pub enum ToolReport {
         /// Double frees, and uses of destroyed handles.
         mistakes: u64,
     },
+    /// The coverage report of a process could not be written.
+    LostCoverage,
     /// What cannot run here.
     Obstacle(Obstacle),
 }
@@ -51,6 +53,7 @@ impl ToolReport {
             ToolReport::Finding => "finding".to_owned(),
             ToolReport::Difference => "difference".to_owned(),
             ToolReport::Ledger { live, mistakes } => format!("ledger\t{live}\t{mistakes}"),
+            ToolReport::LostCoverage => "lost-coverage".to_owned(),
             ToolReport::Obstacle(Obstacle { kind, code, subject, why, way }) => {
                 let fields = [kind, subject, why, way].map(|text| text.replace(['\t', '\n', '\r'], " "));
                 format!("obstacle\t{code}\t{}", fields.join("\t"))
@@ -64,6 +67,7 @@ impl ToolReport {
         Some(match fields.as_slice() {
             ["finding"] => ToolReport::Finding,
             ["difference"] => ToolReport::Difference,
+            ["lost-coverage"] => ToolReport::LostCoverage,
             ["ledger", live, mistakes] => {
                 ToolReport::Ledger { live: live.parse().ok()?, mistakes: mistakes.parse().ok()? }
             }
@@ -114,6 +118,7 @@ mod tests {
             ToolReport::Finding,
             ToolReport::Difference,
             ToolReport::Ledger { live: 2, mistakes: 1 },
+            ToolReport::LostCoverage,
             ToolReport::Obstacle(obstacle),
         ] {
             let line = told.line();

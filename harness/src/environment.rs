@@ -15,6 +15,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 const LOG_FAILED: &str = "CUDA_LAUNCH_HARNESS_LOG_FAILED";
 const LEAKS: &str = "CUDA_LAUNCH_HARNESS_LEAKS";
 const PTX: &str = "CUDA_LAUNCH_EMULATOR_PTX";
+const VERSION: &str = "CUDA_LAUNCH_HARNESS_VERSION";
+/// The oldest version that is played: 11.4.
+const OLDEST: u32 = 11_040;
 
 /// The settings of the variables `CUDA_LAUNCH_HARNESS_*`. `docs/environment.md` lists them.
 ///
@@ -41,6 +44,8 @@ const PTX: &str = "CUDA_LAUNCH_EMULATOR_PTX";
 #[derive(Debug)]
 pub struct Environment {
     options: SpyOptions,
+    /// As it was written, and its number.
+    version: Option<(String, u32)>,
     /// Each as it was written.
     faults: Vec<(String, Fault)>,
     memory: Option<u64>,
@@ -75,9 +80,11 @@ impl Environment {
         };
         // The record is never read, and would grow as long as the program runs.
         let mut options = SpyOptions::new().keep(0);
-        if let Some((name, value)) = get("CUDA_LAUNCH_HARNESS_VERSION") {
-            options =
-                options.as_of(version(&value).ok_or_else(|| wrong(name, &value, "a version, such as 12.4"))?);
+        let mut asked_version = None;
+        if let Some((name, value)) = get(VERSION) {
+            let number = version(&value).ok_or_else(|| wrong(name, &value, "a version, such as 12.4"))?;
+            options = options.as_of(number);
+            asked_version = Some((value, number));
             // What the user asks of the emulator goes before what drivers of that version read. It refuses invalid ones itself.
             if let Some((major, minor)) = variable(PTX).as_deref().and_then(ptx_version) {
                 options = options.newest_ptx(major, minor);
@@ -106,7 +113,8 @@ impl Environment {
         let log = get("CUDA_LAUNCH_HARNESS_LOG").map(|(_, value)| PathBuf::from(value));
         let reports_leaks = get(LEAKS).is_some();
         let log_failed = variable(LOG_FAILED).map(PathBuf::from);
-        let asked = Environment { options, faults, memory, log, log_failed, reports_leaks };
+        let version = asked_version;
+        let asked = Environment { options, version, faults, memory, log, log_failed, reports_leaks };
         Ok(is_any.then_some(asked))
     }
 
@@ -114,8 +122,10 @@ impl Environment {
     ///
     /// # Errors
     ///
-    /// As for [`SpyOptions::over`]; [`Error::NoSuchFunction`] if a fault names one; [`Error::Variable`] if the log cannot be written.
+    /// As for [`SpyOptions::over`]; [`Error::NoSuchFunction`] if a fault names one; [`Error::Variable`] if the log cannot be written, or if the
+    /// version is before 11.4 or after that of the driver.
     pub fn over(&self, driver: &Arc<Driver>) -> Result<Spy, Error> {
+        self.compare_version(driver)?;
         let mut options = self.options.clone();
         if let Some(path) = &self.log {
             let log = Log::open(path, self.log_failed.clone()).map_err(|error| {
@@ -135,6 +145,17 @@ impl Environment {
             spy.limit_memory(bytes);
         }
         Ok(spy)
+    }
+
+    /// A driver cannot play a later version than its own: it would be its own in silence.
+    fn compare_version(&self, driver: &Driver) -> Result<(), Error> {
+        let newest = driver.version().ok().and_then(|version| u32::try_from(version).ok());
+        let (Some((text, number)), Some(newest)) = (&self.version, newest) else { return Ok(()) };
+        if (OLDEST..=newest).contains(number) {
+            return Ok(());
+        }
+        let named = |number: u32| format!("{}.{}", number / 1000, number % 1000 / 10);
+        Err(wrong(VERSION, text, &format!("a version from {} to {}", named(OLDEST), named(newest))))
     }
 
     /// The faults that no call has met, each as it was written, with the number of calls that were made of its function: a program that passes
@@ -347,6 +368,22 @@ mod tests {
         for (name, value) in wrong {
             let error = asked(&[(name, value)]).unwrap_err().to_string();
             assert!(error.contains(name) && error.contains(value), "{error}");
+        }
+    }
+
+    #[test]
+    fn versions_that_cannot_be_played_are_refused_with_the_limits() {
+        let base = cuda_emulator::driver();
+        let over = |version: &str| asked(&[(VERSION, version)]).unwrap().unwrap().over(&base);
+        for version in ["11.4", "11.8", "13.0"] {
+            assert_eq!(
+                over(version).unwrap().driver().version(),
+                Ok(super::version(version).unwrap() as i32)
+            );
+        }
+        for version in ["10.2", "11.3", "13.1", "14.0"] {
+            let error = over(version).unwrap_err().to_string();
+            assert!(error.contains(version) && error.contains("a version from 11.4 to 13.0"), "{error}");
         }
     }
 

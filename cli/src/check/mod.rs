@@ -15,13 +15,22 @@ use summary::Summary;
 /// The end of `--help`.
 const NOTES: &str = "\
 Findings are written to standard error as calls are made, with a summary at the
-end. The exit code is that of the program if it failed, else 3 if the log lacks
-calls, else 1 if a rule of level error was broken, else 0. A suppression is RULE
-or RULE:KERNEL, where * in the name of the kernel matches any text; a file has
-one per line, and # begins a comment. docs/check.md lists the rules.";
+end. A suppression is RULE or RULE:KERNEL, where * in the name of the kernel
+matches any text; a file has one per line, and # begins a comment. docs/check.md
+lists the rules.
+
+Exit codes:
+  that of the program, or 128 plus the number of the signal that ended it
+If the program did not fail:
+  1  a rule of level error was broken
+  3  the log lacks calls, or --output cannot be written
+If it was not started:
+  2  the command line is wrong
+  3  a file cannot be read or written, or the program cannot be started
+  4  no usable driver";
 
 #[derive(clap::Args)]
-#[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]
+#[command(after_help = NOTES)]
 pub(crate) struct Arguments {
     /// Report findings of this level or worse: warning, error
     #[arg(long, default_value = "warning", value_parser = level)]
@@ -88,7 +97,8 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
         _ => Exit::Well,
     } as u8;
     let program = Some(ended.exit_code()).filter(|code| *code != 0).unwrap_or(own);
-    Ok(Outcome { is_error: true, program: Some(program), ..Outcome::new(summary.text(ended), answer) })
+    let text = summary.text(ended, &arguments.started.why_no_call("check"));
+    Ok(Outcome { is_error: true, program: Some(program), ..Outcome::new(text, answer) })
 }
 
 impl Arguments {

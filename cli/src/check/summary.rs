@@ -70,7 +70,8 @@ impl Summary {
         self.of_level("error")
     }
 
-    pub(super) fn text(&self, ended: Ended) -> String {
+    /// The second text is why there is nothing, if there is nothing.
+    pub(super) fn text(&self, ended: Ended, why_no_call: &str) -> String {
         let columns = Columns::err();
         let number = |level: &str| usize::try_from(self.of_level(level)).unwrap_or(usize::MAX);
         let facts = format!(
@@ -85,8 +86,7 @@ impl Summary {
             text += &columns.wrap(&format!("signal {signal} ended the program"), "  ");
         }
         if self.processes == 0 {
-            let why = "the program made no driver call, or does not load libcuda.so.1";
-            text += &columns.wrap(why, "  ");
+            text += &columns.wrap(why_no_call, "  ");
         } else if self.ended < self.processes {
             text += &columns.wrap("the program was ended early, so leaks are unknown", "  ");
         }

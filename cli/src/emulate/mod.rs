@@ -41,15 +41,21 @@ PyTorch) do not run: the runtime asks the driver to prove that it is NVIDIA's,
 and the emulator does not answer. docs/emulator.md lists what runs, and the
 workarounds.
 
-The exit code is that of the program, or 128 plus the number of the signal that
-ended it; 2 or 3 if it was not started. If the program did not fail, it is 3 if
-the log lacks calls, else 1 if a check found something, a checked kernel
-faulted, or schedules differed (CUDA_LAUNCH_EMULATOR_SCHEDULES), in it or in a
-process that it started. `leak` is about memory that kernels allocate: for that
-of the program there is `harness --leaks`.";
+The check `leak` is about memory that kernels allocate: for that of the program
+there is `harness --leaks`.
+
+Exit codes:
+  that of the program, or 128 plus the number of the signal that ended it
+If the program did not fail:
+  1  a check found something, a checked kernel faulted, or schedules differed,
+     in it or in a process that it started
+  3  the log lacks calls, or a coverage report was not written
+If it was not started:
+  2  the command line is wrong
+  3  a file cannot be read or written, or the program cannot be started";
 
 #[derive(clap::Args)]
-#[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]
+#[command(after_help = NOTES)]
 pub(crate) struct Arguments {
     /// Memory of each device, in bytes or with K, M, G
     #[arg(long, value_name = "BYTES", value_parser = number::some_bytes)]

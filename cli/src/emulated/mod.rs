@@ -9,12 +9,14 @@ use cuda_emulator::Architecture;
 use cuda_emulator_stand_ins::INTERPOSER;
 use serde_json::{Value, json};
 use std::ffi::{OsStr, OsString};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::beside;
 use crate::failure::{Exit, Failure};
 use crate::files::{self, Folder};
+use crate::number;
 use crate::output::Outcome;
 use crate::program::{self, Ended};
 use crate::style;
@@ -26,6 +28,10 @@ const LIBRARY: &str = "cuda-launch-emulator";
 
 /// The architectures of the devices.
 pub(crate) const ARCH: &str = "CUDA_LAUNCH_EMULATOR_ARCH";
+const COVERAGE: &str = "CUDA_LAUNCH_EMULATOR_COVERAGE";
+const PROGRESS: &str = "CUDA_LAUNCH_EMULATOR_PROGRESS";
+const SCHEDULES: &str = "CUDA_LAUNCH_EMULATOR_SCHEDULES";
+const SEED: &str = "CUDA_LAUNCH_EMULATOR_SEED";
 
 /// The options that the commands share.
 #[derive(clap::Args)]
@@ -48,6 +54,13 @@ pub(crate) struct Options {
         default_missing_value = "init,race,barrier"
     )]
     check: Vec<Check>,
+    /// Also run each launch under this many orders of warps and blocks, and report results that
+    /// depend on the order (docs/schedules.md)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    schedules: Option<u32>,
+    /// The seed of the first order [default: 1]; without --schedules, run only that order
+    #[arg(long, value_name = "S", value_parser = number::whole::<u64>)]
+    seed: Option<u64>,
     /// Log every driver call, with its arguments and its result; - is standard error
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
@@ -107,6 +120,16 @@ impl Options {
         let all = if self.arch.is_empty() { from_variable.collect() } else { self.arch.clone() };
         all.into_iter().min().unwrap_or_default()
     }
+
+    fn set_schedules(&self, command: &mut Command) {
+        if let Some(seed) = self.seed {
+            // Alone it is its one order, whatever the variable says where this program was started.
+            command.env_remove(SCHEDULES).env(SEED, seed.to_string());
+        }
+        if let Some(orders) = self.schedules {
+            command.env(SCHEDULES, orders.to_string());
+        }
+    }
 }
 
 impl Emulated {
@@ -147,6 +170,14 @@ impl Emulated {
         if !options.check.is_empty() {
             let names: Vec<&str> = options.check.iter().map(|check| check.name()).collect();
             command.env("CUDA_LAUNCH_EMULATOR_CHECK", names.join(","));
+        }
+        options.set_schedules(&mut command);
+        if let Some(coverage) = std::env::var_os(COVERAGE).filter(|folder| !folder.is_empty()) {
+            // The program, or a process that it starts, may go to another folder.
+            command.env(COVERAGE, std::path::absolute(&coverage).map_or(coverage, Into::into));
+        }
+        if std::io::stderr().is_terminal() {
+            command.env(PROGRESS, "1");
         }
         let reports = ReportFile::new(&folder, &mut command)?;
         let mut told = None;
@@ -211,7 +242,7 @@ impl Finished {
         let mut text = signal.map(|text| Columns::err().wrap(&text, "")).unwrap_or_default();
         text += more;
         let code = match (self.ended.exit_code(), self.found.wrong()) {
-            (0, _) if self.has_lost_log => Exit::File as u8,
+            (0, _) if self.has_lost_log || self.found.has_lost_report => Exit::File as u8,
             (0, Some(wrong)) => {
                 let wrong = format!(
                     "{} the program exited with 0, but the emulator reported {wrong}",

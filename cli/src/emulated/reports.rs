@@ -35,6 +35,8 @@ pub(crate) struct Found {
     differences: u64,
     /// Objects that were not released, and mistakes; `None` if no process reported them.
     ledger: Option<(u64, u64)>,
+    /// A report of coverage was not written, which the library said.
+    pub(super) has_lost_report: bool,
     /// Each once.
     pub(crate) obstacles: Vec<Obstacle>,
 }
@@ -50,6 +52,7 @@ impl Found {
                     let (all, more) = found.ledger.unwrap_or_default();
                     found.ledger = Some((all.saturating_add(live), more.saturating_add(mistakes)));
                 }
+                ToolReport::LostCoverage => found.has_lost_report = true,
                 ToolReport::Obstacle(obstacle) if found.obstacles.contains(&obstacle) => {}
                 ToolReport::Obstacle(obstacle) => found.obstacles.push(obstacle),
             }

@@ -25,17 +25,22 @@ runtime (<<<>>>, CuPy, PyTorch) do not run on the emulator. With --as-of, later
 functions are still symbols of the library; they return an error (36), and
 cuGetProcAddress does not find them.
 
-The exit code is that of the program, or 128 plus the number of the signal that
-ended it; 2 or 3 if it was not started. If the program did not fail, it is 3 if
-the log lacks calls, else 1 if --leaks found leaked objects or mistakes, a check
-found something, a checked kernel faulted, or schedules differed, in it or in a
-process that it started.";
+Exit codes:
+  that of the program, or 128 plus the number of the signal that ended it
+If the program did not fail:
+  1  --leaks found leaked objects or mistakes, a check found something, a
+     checked kernel faulted, or schedules differed, in it or in a process that
+     it started
+  3  the log lacks calls, or a coverage report was not written
+If it was not started:
+  2  the command line is wrong
+  3  a file cannot be read or written, or the program cannot be started";
 
 /// What is said of a program that reported no leaks, nor that there are none.
 const NO_REPORT: &str = "no process reported its leaks: none has used the driver, or those that have ended by a signal or `_exit`";
 
 #[derive(clap::Args)]
-#[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]
+#[command(after_help = NOTES)]
 pub(crate) struct Arguments {
     /// Make calls fail: NAME[:N[:CODE]]
     #[arg(long, value_name = "FAULT")]

@@ -2,7 +2,7 @@
 
 use cuda_emulator_stand_ins::INTERPOSER;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::beside;
@@ -13,6 +13,9 @@ use crate::run::DeviceOptions;
 
 /// The name of the recorder's file: a shared library, although cargo treats it as a program (`src/recorder/main.rs`).
 const RECORDER: &str = "cuda-launch-recorder";
+
+/// Why the recorder saw nothing of most programs.
+pub(crate) const NO_CALL: &str = "the program made no driver call, or does not load libcuda.so.1";
 
 /// The program and its driver.
 #[derive(clap::Args)]
@@ -39,6 +42,24 @@ impl Started {
     /// The command line, for a heading.
     pub(crate) fn shown(&self) -> String {
         self.program.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Why the recorder that `cuda-launch COMMAND` started saw no driver call. If the program is this tool, the cause is known.
+    pub(crate) fn why_no_call(&self, command: &str) -> String {
+        let mut words = self.program.iter().map(|word| word.to_string_lossy());
+        let program = words.next().unwrap_or_default();
+        if Path::new(&*program).file_name().is_none_or(|name| name != "cuda-launch") {
+            return NO_CALL.into();
+        }
+        match words.find(|word| !word.starts_with('-')).as_deref() {
+            Some(inner @ ("emulate" | "harness")) => format!(
+                "`cuda-launch {inner}` gives its program a driver of its own, which the recorder does not see: put it in front, as \
+                 `cuda-launch {inner} -- cuda-launch {command} -- PROGRAM`"
+            ),
+            _ => "this command of cuda-launch made no driver call, or used the emulator inside the tool, which the recorder does not see, as \
+                  `profile` does, and `run` with --check, --schedules, --seed, --arch or --driver emulator"
+                .into(),
+        }
     }
 
     /// Finds recorder and driver. With `json`, standard output is only for the result.

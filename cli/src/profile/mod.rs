@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::failure::{Exit, Failure};
 use crate::files;
 use crate::output::Outcome;
-use crate::roofline::{self, Gpu, Place, operations_json};
+use crate::roofline::{self, Gpu, Place, Unplaced, operations_json};
 use crate::run;
 use lines::{Line, Listing};
 
@@ -45,8 +45,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     lcov: Option<PathBuf>,
     /// Compare with the published peaks of this GPU: t4, v100, a100, rtx3090, l4, l40s, rtx4090, h100 or h200
-    #[arg(long, value_name = "GPU", default_value = "h100")]
-    roof: String,
+    /// [default: one with the architecture of the device]
+    #[arg(long, value_name = "GPU")]
+    roof: Option<String>,
 }
 
 /// The result of the command.
@@ -58,16 +59,17 @@ struct Answer {
     profile: KernelProfile,
     total: Counts,
     operations: Operations,
-    gpu: &'static Gpu,
-    /// Its position in the roofline of that GPU, if it has arithmetic and accesses global memory.
-    place: Option<Place>,
+    /// The GPU that it is compared with.
+    gpu: Option<&'static Gpu>,
+    /// Its position in the roofline of that GPU, or why there is none.
+    place: Result<Place, String>,
     /// The address of each argument's memory.
     addresses: Vec<Option<u64>>,
     listing: Listing,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let gpu = Gpu::of(&arguments.roof)?;
+    let asked = arguments.roof.as_deref().map(Gpu::of).transpose()?;
     let outputs = files::asked(&[("--html", &arguments.html), ("--lcov", &arguments.lcov)]);
     for (_, path) in &outputs {
         arguments.launch.keeps(path)?;
@@ -81,7 +83,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     };
     let (total, operations) = (profile.total(), profile.operations());
     let listing = Listing::of(&profile, arguments.ptx, &counted.file);
-    let place = Place::of(&gpu.peaks, operations, roofline::bytes(&total)).ok();
+    let gpu = asked.or_else(|| Gpu::of_capability(counted.capability));
+    let place = place(gpu, counted.capability, operations, &total);
     let (heading, fault, addresses) = (counted.heading, counted.fault, counted.addresses);
     let answer = Answer { heading, fault, profile, total, operations, gpu, place, addresses, listing };
     if let Some(path) = &arguments.html {
@@ -98,6 +101,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(outcome)
 }
 
+/// The position in the roofline of a GPU, if its peaks are known.
+fn place(
+    gpu: Option<&Gpu>,
+    (major, minor): (u32, u32),
+    operations: Operations,
+    total: &Counts,
+) -> Result<Place, String> {
+    let gpu = gpu.ok_or_else(|| {
+        format!("no published peaks are known here of a GPU with the architecture sm_{major}{minor}; --roof GPU compares with another")
+    })?;
+    Place::of(&gpu.peaks, operations, roofline::bytes(total)).map_err(Unplaced::text)
+}
+
 fn answer_json(answer: &Answer) -> Value {
     let Answer { profile, fault, total, operations, listing, .. } = answer;
     let lines = listing.lines.iter().filter(|line| line.counts.is_some());
@@ -111,16 +127,22 @@ fn answer_json(answer: &Answer) -> Value {
         "total": counts_json(total),
         "operations": operations_json(*operations),
         "operations_per_byte": intensity(*operations, total),
-        "roof": answer.place.map(|place| {
-            let mut roof = place.json();
-            roof["gpu"] = answer.gpu.id.into();
-            roof
-        }),
+        "roof": roof_json(answer),
         "not_covered": text::uncovered(answer).iter().map(text::Uncovered::json).collect::<Vec<_>>(),
         "missing_sources": listing.missing.iter().map(|missing| json!({ "file": missing.file, "why": missing.why })).collect::<Vec<_>>(),
         "allocations": profile.allocations.iter().map(|one| allocation_json(answer, one)).collect::<Vec<_>>(),
         "lines": lines.map(line_json).collect::<Vec<_>>(),
     })
+}
+
+fn roof_json(answer: &Answer) -> Value {
+    let mut roof = match &answer.place {
+        Ok(place) => place.json(),
+        Err(_) => json!({ "limit": null, "operations_per_second": null, "ridge": null }),
+    };
+    roof["gpu"] = answer.gpu.map(|gpu| gpu.id).into();
+    roof["reason"] = answer.place.as_ref().err().map(String::as_str).into();
+    roof
 }
 
 fn allocation_json(answer: &Answer, allocation: &AllocationProfile) -> Value {

@@ -32,9 +32,9 @@ pub(super) fn draw(answer: &Answer) -> String {
         page += &format!("<dt>{name}</dt><dd>{}</dd>\n", escaped(&told));
     }
     page += "</dl>\n";
-    page += &answer.place.map_or_else(String::new, pictures::roofline);
+    page += &answer.place.as_ref().map_or_else(|_| String::new(), |place| pictures::roofline(*place));
     page += "<p class=\"faint\">The stronger the colour of a line, the more of all warp instructions it is. Active threads are drawn as a bar, a full one \
-             is 32. Sectors of 32 bytes per access to global memory, and passes over the banks per access to shared memory, stand before \
+             is 32; those with the guard on stand behind a stroke, if they are fewer. Sectors of 32 bytes per access to global memory, and passes over the banks per access to shared memory, stand before \
              the number that would do. Bytes are those that threads requested, by space; operations those on floating-point numbers; integer, the \
              instructions on integers and bits.</p>\n";
     page += &table(answer);

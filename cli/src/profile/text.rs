@@ -23,8 +23,8 @@ pub(super) fn show(answer: &Answer) -> String {
         .for_each(|(name, told)| text += &wrap(&format!("{} {told}", style::strong(name)), ""));
     text += &listing(answer);
     let mut legend = String::from(
-        "warps: instructions that warps executed on the line; threads: active ones of 32; sectors: of 32 bytes per access to global \
-                  memory, and how many would do; banks: passes per access to shared memory, and how many would do",
+        "warps: instructions that warps executed on the line; threads: active ones of 32, and those with the guard on, if fewer; sectors: of \
+                  32 bytes per access to global memory, and how many would do; banks: passes per access to shared memory, and how many would do",
     );
     for column in optional(answer, false) {
         legend += "; ";
@@ -37,14 +37,11 @@ pub(super) fn show(answer: &Answer) -> String {
 pub(super) fn summary(answer: &Answer) -> Vec<(&'static str, String)> {
     let Answer { total, operations, .. } = answer;
     let mut lines = Vec::new();
-    let active = active(total);
-    lines.push((
-        "instructions:",
-        format!(
-            "{} by warps, {} by threads; {active:.1} of 32 threads active",
-            total.warps, total.threads_on
-        ),
-    ));
+    let mut told = format!("{} by warps, {} by threads", total.warps, total.threads);
+    if total.threads_on < total.threads {
+        told += &format!(" (guard on: {})", total.threads_on);
+    }
+    lines.push(("instructions:", format!("{told}; {:.1} of 32 threads active", active(total))));
     let conditional = || answer.profile.instructions.iter().filter(|instruction| instruction.conditional);
     let branches: u64 = conditional().map(|instruction| instruction.counts.warps).sum();
     if branches > 0 {
@@ -57,8 +54,8 @@ pub(super) fn summary(answer: &Answer) -> Vec<(&'static str, String)> {
         lines.push((
             "global memory:",
             format!(
-                "{} accesses, {each:.1} sectors each; {used:.0} % of these were needed",
-                total.global_requests
+                "{}, {each:.1} sectors each; {used:.0} % of these were needed",
+                accesses(total.global_requests)
             ),
         ));
     }
@@ -66,7 +63,7 @@ pub(super) fn summary(answer: &Answer) -> Vec<(&'static str, String)> {
         let conflicts = total.shared_wavefronts - total.shared_wavefronts_ideal;
         lines.push((
             "shared memory:",
-            format!("{} accesses, {conflicts} bank conflicts", total.shared_requests),
+            format!("{}, {}", accesses(total.shared_requests), count(conflicts as usize, "bank conflict")),
         ));
     }
     let others = [
@@ -76,18 +73,21 @@ pub(super) fn summary(answer: &Answer) -> Vec<(&'static str, String)> {
         ("surfaces:", total.surface_requests, total.surface_bytes),
     ];
     for (name, requests, bytes) in others.into_iter().filter(|(_, requests, _)| *requests > 0) {
-        lines.push((name, format!("{requests} accesses, {bytes} bytes")));
+        lines.push((name, format!("{}, {}", accesses(requests), count(bytes as usize, "byte"))));
     }
     if total.barrier_wait > 0 {
         let part = 100.0 * ratio(total.barrier_wait, total.warps + total.barrier_wait).unwrap_or(0.0);
         let told = format!(
-            "warps wait for {} instructions of others, {part:.0} % of their time",
-            total.barrier_wait
+            "warps wait for {} of others, {part:.0} % of their time",
+            count(total.barrier_wait as usize, "instruction")
         );
         lines.push(("barriers:", told));
     }
     if total.collisions > 0 {
-        lines.push(("atomics:", format!("{} collisions of threads of a warp", total.collisions)));
+        lines.push((
+            "atomics:",
+            format!("{} of threads of a warp", count(total.collisions as usize, "collision")),
+        ));
     }
     if operations.floating_point() > 0 {
         let each = intensity(*operations, total).map_or_else(String::new, |each| {
@@ -100,11 +100,16 @@ pub(super) fn summary(answer: &Answer) -> Vec<(&'static str, String)> {
     if kinds.iter().any(|(number, _)| *number > 0) {
         lines.push(("other arithmetic:", format!("{} instructions", numbers(&kinds))));
     }
-    lines.extend(
-        answer
-            .place
-            .map(|place| ("roofline:", format!("on {}, {}", answer.gpu.name, place.text_with_peaks()))),
-    );
+    let roofline = match &answer.place {
+        Ok(place) => {
+            format!("on {}, {}", answer.gpu.map_or("", |gpu| gpu.name), place.text_with_peaks())
+        }
+        Err(why) => {
+            let on = answer.gpu.map_or_else(String::new, |gpu| format!(" on {}", gpu.name));
+            format!("not placed{on}: {why}")
+        }
+    };
+    lines.push(("roofline:", roofline));
     if !answer.listing.missing.is_empty() {
         let files =
             answer.listing.missing.iter().map(|missing| format!("{} ({})", missing.file, missing.why));
@@ -123,6 +128,10 @@ pub(super) fn summary(answer: &Answer) -> Vec<(&'static str, String)> {
     lines
 }
 
+fn accesses(number: u64) -> String {
+    if number == 1 { "1 access".to_owned() } else { format!("{number} accesses") }
+}
+
 /// Code that did not run.
 pub(super) struct Uncovered {
     file: Option<String>,
@@ -135,8 +144,8 @@ pub(super) struct Uncovered {
 enum Missed {
     /// The number of instructions that never ran.
     Instructions(usize),
-    /// A branch always went the same way: whether that was a jump.
-    Way { jumps: bool },
+    /// A branch, or the end of a function under a guard, always went the same way: whether that was a jump or the end.
+    Way { of: &'static str, jumps: bool },
     /// A `brx.idx` never jumped to some of its targets.
     Targets { missed: usize, of: usize },
 }
@@ -150,8 +159,8 @@ impl Uncovered {
         };
         match self.what {
             Missed::Instructions(number) => format!("{file}{lines} ({})", count(number, "instruction")),
-            Missed::Way { jumps: true } => format!("{file}{lines} (the branch is always taken)"),
-            Missed::Way { jumps: false } => format!("{file}{lines} (the branch is never taken)"),
+            Missed::Way { of, jumps: true } => format!("{file}{lines} (the {of} is always taken)"),
+            Missed::Way { of, jumps: false } => format!("{file}{lines} (the {of} is never taken)"),
             Missed::Targets { missed, of } => {
                 format!("{file}{lines} (the branch never goes to {missed} of its {of} targets)")
             }
@@ -161,7 +170,9 @@ impl Uncovered {
     pub(super) fn json(&self) -> Value {
         let (instructions, branch, targets) = match self.what {
             Missed::Instructions(number) => (Some(number), None, None),
-            Missed::Way { jumps } => (None, Some(if jumps { "always-taken" } else { "never-taken" }), None),
+            Missed::Way { jumps, .. } => {
+                (None, Some(if jumps { "always-taken" } else { "never-taken" }), None)
+            }
             Missed::Targets { missed, .. } => (None, Some("targets-never-taken"), Some(missed)),
         };
         json!({
@@ -184,7 +195,7 @@ pub(super) fn uncovered(answer: &Answer) -> Vec<Uncovered> {
         let Some((file, line)) = place(instruction, answer.listing.is_source) else { continue };
         let missed = instruction.targets.iter().filter(|threads| **threads == 0).count();
         let what = match (counts.taken == 0) != (counts.not_taken == 0) {
-            true => Missed::Way { jumps: counts.taken > 0 },
+            true => Missed::Way { of: way(&instruction.name), jumps: counts.taken > 0 },
             false if counts.ran() && missed > 0 => Missed::Targets { missed, of: instruction.targets.len() },
             false => Missed::Instructions(1),
         };
@@ -202,6 +213,15 @@ pub(super) fn uncovered(answer: &Answer) -> Vec<Uncovered> {
         goes_on = !is_covered;
     }
     all
+}
+
+/// What an instruction that may leave the next one out is called.
+fn way(name: &str) -> &'static str {
+    match name.split('.').next() {
+        Some("ret") => "return",
+        Some("exit") => "exit",
+        _ => "branch",
+    }
 }
 
 /// A column that only some kernels need.
@@ -281,9 +301,15 @@ fn listing(answer: &Answer) -> String {
     text + &table.map_or_else(String::new, |table| table.print(""))
 }
 
-/// The average number of active threads of a warp: those whose guard is true, and for a branch those that reach it.
+/// The average number of active threads of a warp.
 pub(super) fn active(counts: &Counts) -> f64 {
-    ratio(counts.threads_on + counts.not_taken, counts.warps).unwrap_or(0.0)
+    ratio(counts.threads, counts.warps).unwrap_or(0.0)
+}
+
+/// The same, and if it is less, the average number of those whose guard held.
+fn threads(counts: &Counts) -> String {
+    let on = ratio(counts.threads_on, counts.warps).filter(|_| counts.threads_on < counts.threads);
+    format!("{:.1}{}", active(counts), on.map_or_else(String::new, |on| format!("/{on:.1}")))
 }
 
 /// Warps, threads, sectors and banks of a line.
@@ -298,7 +324,7 @@ pub(super) fn cells(counts: Option<&Counts>) -> [String; 4] {
     };
     [
         counts.warps.to_string(),
-        format!("{:.1}", active(counts)),
+        threads(counts),
         each(counts.global_sectors, counts.global_sectors_ideal, counts.global_requests),
         each(counts.shared_wavefronts, counts.shared_wavefronts_ideal, counts.shared_requests),
     ]

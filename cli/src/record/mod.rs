@@ -26,11 +26,17 @@ during the launch, the file has the inputs only. On the emulator
 CUDA_LAUNCH_EMULATOR_TIMEOUT=SECONDS ends a kernel that hangs with a fault,
 which is recorded.
 
-The exit code is that of the program if it failed, or 128 plus the number of the
-signal that ended it; 1 if the launch or its outputs were not recorded, else 0.";
+Exit codes:
+  that of the program, or 128 plus the number of the signal that ended it
+If the program did not fail:
+  1  the launch or its outputs were not recorded
+If it was not started:
+  2  the command line is wrong
+  3  a file cannot be read or written, or the program cannot be started
+  4  no usable driver";
 
 #[derive(clap::Args)]
-#[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]
+#[command(after_help = NOTES)]
 pub(crate) struct Arguments {
     /// The kernel's name as the driver knows it (mangled); * matches any text
     #[arg(long, value_name = "NAME", default_value = "*")]

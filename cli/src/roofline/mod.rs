@@ -41,6 +41,18 @@ pub(crate) enum Unplaced {
     UnknownPeak(&'static str),
 }
 
+impl Unplaced {
+    pub(crate) fn text(self) -> String {
+        match self {
+            Unplaced::NoArithmetic => "it has no operations on floating-point numbers".into(),
+            Unplaced::NoMemory => "it does not access global memory".into(),
+            Unplaced::UnknownPeak(kind) => {
+                format!("the peak of {kind} operations of this device is not known here")
+            }
+        }
+    }
+}
+
 impl Peaks {
     /// Operations per second of this mix, if the units work at their peaks one after the other.
     fn arithmetic(&self, mix: Operations) -> Result<f64, Unplaced> {

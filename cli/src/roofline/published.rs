@@ -86,6 +86,19 @@ impl Gpu {
         })
     }
 
+    /// One with this compute capability, for comparison; `None` where no peaks are known here.
+    pub(crate) fn of_capability(capability: (u32, u32)) -> Option<&'static Gpu> {
+        let id = match capability {
+            (7, 5) => "t4",
+            (8, 0) => "a100",
+            (8, 6) => "rtx3090",
+            (8, 9) => "rtx4090",
+            (9, 0) => "h200",
+            _ => return None,
+        };
+        GPUS.iter().find(|gpu| gpu.id == id)
+    }
+
     /// The one with this name of a device. A part of a GPU (MIG) has another name, and other peaks.
     pub(crate) fn of_device(name: &str) -> Option<&'static Gpu> {
         let name = name.strip_prefix("NVIDIA ").unwrap_or(name);

@@ -7,6 +7,7 @@
 //! both was never written; one that differs otherwise was computed from uninitialised memory.
 
 use super::data::Input;
+use super::interrupt;
 use super::launch::{Fill, Finished, Launcher};
 use crate::failure::Failure;
 
@@ -77,10 +78,10 @@ pub(super) fn run(launcher: &Launcher, inputs: &[Input<'_>]) -> Result<(Finished
     let mut found = Found::default();
     for byte in FILLS {
         match launcher.once(inputs, Fill::Unwritten(byte))? {
-            Finished::Outputs(outputs) => runs.push(outputs),
-            fault => {
+            Finished::Outputs(outputs) if !interrupt::came() => runs.push(outputs),
+            ended => {
                 found.accesses = accesses();
-                return Ok((fault, found));
+                return Ok((ended, found));
             }
         }
     }

@@ -16,6 +16,8 @@ pub(crate) struct Counted {
     pub(crate) file: PathBuf,
     /// The kernel and the device.
     pub(crate) heading: String,
+    /// The compute capability of the device.
+    pub(crate) capability: (u32, u32),
     /// Why it was stopped, if it was.
     pub(crate) fault: Option<String>,
     /// The address of each argument's memory; nothing for values.
@@ -52,8 +54,9 @@ pub(crate) fn counted(arguments: &Arguments) -> Result<Counted, Failure> {
         }
         Finished::Fault(fault) => Some(fault.message),
     };
-    let heading = report::heading(&launcher).0;
-    Ok(Counted { file: arguments.file.clone(), heading, fault, addresses, profile })
+    let (file, heading) = (arguments.file.clone(), report::heading(&launcher).0);
+    let capability = context.device().compute_capability()?;
+    Ok(Counted { file, heading, capability, fault, addresses, profile })
 }
 
 /// Repeats on the emulator what another device has run, and counts it.

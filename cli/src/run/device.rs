@@ -26,7 +26,9 @@ impl DeviceOptions {
     pub(super) fn on_emulator(&self, what: &str) -> Result<Self, Failure> {
         match self.driver.as_deref() {
             None | Some("emulator") => Ok(Self { driver: Some("emulator".into()), ..self.clone() }),
-            Some(other) => Err(Failure::usage(format!("{what} runs on the emulator, not on `{other}`"))),
+            Some(other) => Err(Failure::usage(format!(
+                "{what} runs on the emulator, not on `{other}`\n  help: leave out --driver {other}"
+            ))),
         }
     }
 

@@ -74,8 +74,14 @@ fn output_text(finding: &Finding, inputs: &[Input<'_>]) -> String {
     wrap(&format!("arg {argument}: {elements} of {total} elements, the first at {first}, {sentence}"), "  ")
 }
 
-/// For programs: the list.
-pub(super) fn json(found: &Found) -> Value {
+/// For programs: the fields.
+pub(super) fn add_json(found: &Found, json: &mut Value) {
+    json["findings"] = list(found);
+    json["incomplete"] = found.accesses.incomplete.into();
+    json["findings_left_out"] = found.accesses.left_out.into();
+}
+
+fn list(found: &Found) -> Value {
     let accesses = found.accesses.list.iter().map(access_json);
     accesses.chain(found.outputs.iter().map(output_json)).collect()
 }

@@ -60,6 +60,13 @@ pub(crate) struct Fault {
     pub(crate) report: Option<std::sync::Arc<cuda_emulator::Fault>>,
 }
 
+impl Fault {
+    /// ^C, which is nobody's fault.
+    pub(super) fn by_signal() -> Self {
+        Self { message: "interrupted by a signal: no output is shown or saved".to_owned(), report: None }
+    }
+}
+
 /// An argument on the device.
 enum DeviceArgument<'a> {
     Value(&'a [u8]),

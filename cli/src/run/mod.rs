@@ -2,6 +2,7 @@
 
 mod argument;
 mod bench;
+mod by_variable;
 mod check;
 mod counted;
 mod data;
@@ -20,6 +21,7 @@ mod shape;
 
 use cuda_emulator::{Architecture, OneOrderReason};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::failure::{Exit, Failure};
 use crate::files;
@@ -28,8 +30,9 @@ use crate::number;
 use crate::output::Outcome;
 use argument::Argument;
 use global::Global;
-use launch::{Finished, Launcher};
+use launch::{Fault, Finished, Launcher};
 use roofline::Roofline;
+use schedules::Extent;
 
 pub(crate) use counted::counted;
 pub(crate) use device::DeviceOptions;
@@ -182,6 +185,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     let context = place.context()?;
     let launcher = Launcher::new(&context, &file, kernel, config, arguments, variables)?;
+    let is_long = arguments.check || schedules.is_some();
+    if is_long {
+        interrupt::catch();
+    }
     let (finished, checked, timed) = if arguments.check {
         let (finished, found) = check::run(&launcher, &inputs)?;
         (finished, Some(found), None)
@@ -195,6 +202,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     } else {
         (launcher.once(&inputs, launch::Fill::Zero)?, None, None)
     };
+    let interrupted = is_long && interrupt::came();
+    let finished = match finished {
+        Finished::Outputs(_) if interrupted => Finished::Fault(Fault::by_signal()),
+        finished => finished,
+    };
     if let Finished::Outputs(outputs) = &finished {
         data::save(&inputs, &launcher.variables, outputs)?;
     }
@@ -206,18 +218,31 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         timed.as_ref(),
         arguments.print.unwrap_or(SHOWN),
     );
-    let differences = cuda_emulator::take_differences();
+    let mut wrong = matches!(finished, Finished::Fault(_)) || checked.is_some_and(|found| found.count() > 0);
+    let is_ours = Arc::ptr_eq(context.driver(), &cuda_emulator::driver());
     let mut not_run = false;
-    if let Some(schedules) = schedules.filter(|_| matches!(finished, Finished::Outputs(_))) {
-        let one_order = schedules::one_order(&kernel.name);
-        text += &schedules::text(schedules, &differences, one_order);
-        json["differences"] = schedules::json(&differences);
-        json["one_order"] = one_order.map(OneOrderReason::name).into();
-        not_run = one_order.is_some();
+    if let Some(schedules) = schedules {
+        let differences = cuda_emulator::take_differences();
+        if interrupted || matches!(finished, Finished::Outputs(_)) {
+            let (launches, done) = (if arguments.check { 2 } else { 1 }, cuda_emulator::orders_run());
+            let one_order = schedules::one_order(&kernel.name);
+            text +=
+                &schedules::text(Extent { schedules, launches, interrupted, done, one_order }, &differences);
+            json["differences"] = schedules::json(&differences);
+            json["one_order"] = one_order.map(OneOrderReason::name).into();
+            not_run = one_order.is_some();
+        }
+        wrong |= !differences.is_empty();
+    } else if is_ours {
+        wrong |= by_variable::add_differences(&mut text, &mut json);
+    }
+    // What kernels have allocated is theirs until the context ends.
+    drop((launcher, context));
+    if !arguments.check && is_ours {
+        wrong |= by_variable::add_findings(&mut text, &mut json);
     }
     let mut outcome = Outcome::new(text, json);
-    let wrong = matches!(finished, Finished::Fault(_)) || checked.is_some_and(|found| found.count() > 0);
-    if wrong || !differences.is_empty() {
+    if wrong {
         outcome.exit = Exit::Found;
     } else if not_run {
         outcome.exit = Exit::Driver;

@@ -25,9 +25,7 @@ pub(super) fn answer(
     most: usize,
 ) -> (String, Value) {
     let (mut text, mut json) = heading(launcher);
-    json["findings"] = checked.map(findings::json).into();
-    json["incomplete"] = checked.map(|found| found.accesses.incomplete).into();
-    json["findings_left_out"] = checked.map(|found| found.accesses.left_out).into();
+    checked.into_iter().for_each(|found| findings::add_json(found, &mut json));
     json["bench"] = timed.map(timed_json).into();
     match finished {
         Finished::Fault(fault) => {
@@ -67,7 +65,11 @@ pub(super) fn heading(launcher: &Launcher) -> (String, Value) {
         "block": [bx, by, bz],
         "shared_bytes": shared,
         "fault": null,
+        "findings": null,
+        "incomplete": null,
+        "findings_left_out": null,
         "differences": null,
+        "one_order": null,
         "outputs": [],
         "globals": [],
     });

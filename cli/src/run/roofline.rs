@@ -173,17 +173,12 @@ fn work(launch: Launch) -> Result<Work, String> {
 }
 
 fn advice(why: Unplaced) -> String {
-    match why {
-        Unplaced::NoArithmetic => {
-            "it has no operations on floating-point numbers; compare its GB/s with the memory's peak".into()
-        }
-        Unplaced::NoMemory => {
-            "it does not access global memory; compare operations per second with the peak".into()
-        }
-        Unplaced::UnknownPeak(kind) => {
-            format!("the peak of {kind} operations of this device is not known here; {PUBLISHED}")
-        }
-    }
+    let next = match why {
+        Unplaced::NoArithmetic => "compare its GB/s with the memory's peak",
+        Unplaced::NoMemory => "compare operations per second with the peak",
+        Unplaced::UnknownPeak(_) => PUBLISHED,
+    };
+    format!("{}; {next}", why.text())
 }
 
 /// A message without line ends.

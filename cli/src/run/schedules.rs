@@ -26,33 +26,66 @@ pub(super) fn one_order(kernel: &str) -> Option<OneOrderReason> {
     cuda_emulator::take_one_order().iter().find(|once| once.kernel == kernel).map(|once| once.reason)
 }
 
+/// How much was run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Extent {
+    pub(super) schedules: Schedules,
+    /// `--check` launches the kernel twice.
+    pub(super) launches: u32,
+    /// Whether a signal ended it.
+    pub(super) interrupted: bool,
+    /// All launches, under all orders that were run to their end.
+    pub(super) done: u64,
+    /// Why no other order was run.
+    pub(super) one_order: Option<OneOrderReason>,
+}
+
+impl Extent {
+    /// What a difference counts: of several launches, each order several times.
+    fn unit(self) -> &'static str {
+        if self.launches == 1 { "order" } else { "run" }
+    }
+
+    fn text(self) -> String {
+        let orders = self.schedules.count();
+        let first = self.schedules.first_seed();
+        let last = first.wrapping_add(u64::from(orders.saturating_sub(1)));
+        let seeds = if first == last { format!("seed {first}") } else { format!("seeds {first} to {last}") };
+        let launches = if self.launches == 1 {
+            String::new()
+        } else {
+            format!(" of each of {} launches", self.launches)
+        };
+        if self.interrupted {
+            let all = u64::from(orders) * u64::from(self.launches);
+            return format!("{} of {}, interrupted", self.done, count(all as usize, self.unit()));
+        }
+        format!("{} ({seeds}){launches}", count(orders as usize, "order"))
+    }
+}
+
 /// For people.
-pub(super) fn text(
-    schedules: Schedules,
-    found: &[ScheduleDifference],
-    one_order: Option<OneOrderReason>,
-) -> String {
-    let orders = count(schedules.count() as usize, "order");
-    let first = schedules.first_seed();
-    let last = first.wrapping_add(u64::from(schedules.count().saturating_sub(1)));
-    let seeds = if first == last { format!("seed {first}") } else { format!("seeds {first} to {last}") };
-    if let Some(reason) = one_order.filter(|_| found.is_empty()) {
+pub(super) fn text(extent: Extent, found: &[ScheduleDifference]) -> String {
+    let ran = extent.text();
+    if let Some(reason) = extent.one_order.filter(|_| found.is_empty()) {
         let why = format!(
-            "schedules: of {orders} ({seeds}) none was run, only the ordinary order: {reason}, which cannot be undone between two orders"
+            "schedules: of {ran} none was run, only the ordinary order: {reason}, which cannot be undone between two orders"
         );
         return style::bad(&wrap(&why, ""));
     }
     if found.is_empty() {
-        return format!("{}\n", style::good(&format!("schedules: {orders} ({seeds}), no difference")));
+        let told = format!("schedules: {ran}, no difference");
+        return format!("{}\n", if extent.interrupted { told } else { style::good(&told) });
     }
     let differences = count(found.len(), "difference");
-    let mut text = format!("{}\n", style::bad(&format!("schedules: {orders} ({seeds}), {differences}")));
+    let mut text = format!("{}\n", style::bad(&format!("schedules: {ran}, {differences}")));
     for difference in found {
         let ScheduleDifference { seed, times, orders, kind, unseen_stores, .. } = difference;
-        text += &wrap(
-            &format!("{}, in {times} of {orders} orders; --seed {seed} is the first:", name(kind)),
-            "  ",
-        );
+        let told = match orders {
+            1 => format!("with --seed {seed}"),
+            _ => format!("in {times} of {orders} {}s; --seed {seed} is the first", extent.unit()),
+        };
+        text += &wrap(&format!("{}, {told}:", name(kind)), "  ");
         for line in lines(kind) {
             text += &wrap(&line, "    ");
         }

@@ -32,13 +32,19 @@ const NOTES: &str = "\
 The extension of the file chooses the format: .html is a page with the timeline
 and sums, .svg the same as a picture, and .json is for https://ui.perfetto.dev
 and chrome://tracing. If a signal ends the program, as ^C does, the timeline
-shows everything up to then. The exit code is that of the program, 128 plus the
-number of the signal that ended it, or 2 to 4 if it did not start. Programs find
-the recorder as libcuda.so.1 (Linux), and those that use the crate cuda-launch
-through the variable CUDA_LAUNCH_DRIVER. The work inside a graph is not shown.";
+shows everything up to then. Programs find the recorder as libcuda.so.1 (Linux),
+and those that use the crate cuda-launch through the variable
+CUDA_LAUNCH_DRIVER. The work inside a graph is not shown.
+
+Exit codes:
+  that of the program, or 128 plus the number of the signal that ended it
+If it was not started:
+  2  the command line is wrong
+  3  a file cannot be read or written, or the program cannot be started
+  4  no usable driver";
 
 #[derive(clap::Args)]
-#[command(after_help = format!("{NOTES}\n\n{}", crate::failure::CODES))]
+#[command(after_help = NOTES)]
 pub(crate) struct Arguments {
     /// The timeline: .json, .svg or .html
     #[arg(long, short, value_name = "FILE", default_value = "trace.json")]
@@ -81,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
     let lines = prepared.lines();
     let ended = program::run(prepared.command.env("CUDA_LAUNCH_TRACE_FILE", &lines))?;
     let summary = match format {
-        Format::Json => convert(&lines, &arguments.output)?,
+        Format::Json => convert(&lines, arguments)?,
         Format::Svg => draw(&lines, arguments, ended, |timeline| timeline.svg())?,
         Format::Html => draw(&lines, arguments, ended, page::draw)?,
     };
@@ -90,11 +96,12 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<Outcome, Failure>
 }
 
 /// Converts the recorder's lines to one file that every reader of the format accepts.
-fn convert(lines: &Path, output: &Path) -> Result<Summary, Failure> {
+fn convert(lines: &Path, arguments: &Arguments) -> Result<Summary, Failure> {
+    let output = &arguments.output;
     let failed = |error: std::io::Error| Failure::io(FileOperation::Write, output, &error);
     let mut out = BufWriter::new(File::create(output).map_err(failed)?);
     out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n").map_err(failed)?;
-    let summary = read(lines, |_, event| writeln!(out, "{event},")).map_err(failed)?;
+    let summary = read(lines, arguments, |_, event| writeln!(out, "{event},")).map_err(failed)?;
     out.write_all(summary.names().join(",\n").as_bytes()).map_err(failed)?;
     out.write_all(b"\n]}\n").and_then(|()| out.flush()).map_err(failed)?;
     Ok(summary)
@@ -109,7 +116,7 @@ fn draw(
 ) -> Result<Summary, Failure> {
     let failed = |error: std::io::Error| Failure::io(FileOperation::Write, &arguments.output, &error);
     let mut rows = Rows::default();
-    let summary = read(lines, |track, event| {
+    let summary = read(lines, arguments, |track, event| {
         rows.add(track, event);
         Ok(())
     })
@@ -123,9 +130,10 @@ fn draw(
 /// Passes on each event; those of work whose end was not observed come last.
 fn read(
     lines: &Path,
+    arguments: &Arguments,
     mut each: impl FnMut(Track, &Value) -> std::io::Result<()>,
 ) -> std::io::Result<Summary> {
-    let mut summary = Summary::default();
+    let mut summary = Summary::new(arguments.started.why_no_call("trace"));
     // No file: the program made no driver call.
     let lines = File::open(lines).ok().map(BufReader::new);
     for line in lines.into_iter().flat_map(|lines| lines.split(b'\n').map_while(Result::ok)) {

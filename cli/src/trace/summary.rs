@@ -43,11 +43,18 @@ pub(super) struct Summary {
     /// For each kernel or kind of copy: how often, and microseconds.
     work: BTreeMap<String, (usize, f64)>,
     unfinished: usize,
+    /// Why there is nothing, if there is nothing.
+    why_no_call: String,
     /// Work whose end was not observed yet, by its row and the time of its call: the event to write if it never is.
     begun: BTreeMap<(u64, u64), Value>,
 }
 
 impl Summary {
+    /// Of nothing; why it may remain so.
+    pub(super) fn new(why_no_call: String) -> Self {
+        Self { why_no_call, ..Self::default() }
+    }
+
     /// Counts an event, and finds its row. Rows get small numbers, because viewers do not accept handles.
     pub(super) fn add(&mut self, event: &mut Value) -> Track {
         self.events += 1;
@@ -176,7 +183,7 @@ impl Summary {
             more.push(format!("signal {signal} ended the program"));
         }
         if self.events == 0 {
-            more.push("the program made no driver call, or does not load libcuda.so.1".to_owned());
+            more.push(self.why_no_call.clone());
         }
         if self.unfinished > 0 {
             more.push(count(self.unfinished, "piece") + " of work not finished");

@@ -16,7 +16,8 @@ struct Pictures {
 }
 
 fn pictures(events: impl IntoIterator<Item = Value>) -> Pictures {
-    let (mut summary, mut rows) = (Summary::default(), Rows::default());
+    let why_no_call = crate::interpose::NO_CALL.to_owned();
+    let (mut summary, mut rows) = (Summary::new(why_no_call), Rows::default());
     for mut event in events {
         let track = summary.add(&mut event);
         rows.add(track, &event);

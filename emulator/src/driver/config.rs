@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use super::{report, state};
+use super::{profile, report, state};
 use crate::architecture::Architecture;
 use crate::check::Checks;
 use crate::engine::is_version;
@@ -27,7 +27,7 @@ pub(super) struct Config {
     /// What kernels are checked for: `CUDA_LAUNCH_EMULATOR_CHECK`, a list of `init`, `race`, `barrier`, `leak` and
     /// `all`; nothing if it is unset.
     pub(super) checks: Checks,
-    /// Where the coverage of device code is written when the process ends: `CUDA_LAUNCH_EMULATOR_COVERAGE`, a folder.
+    /// Where the coverage of device code is written when the process ends: `CUDA_LAUNCH_EMULATOR_COVERAGE`, a folder, from the root.
     pub(super) coverage: Option<PathBuf>,
     /// Whether findings are printed as well as stored: if the variable requested the checks.
     pub(super) prints: bool,
@@ -98,9 +98,7 @@ impl Config {
             .or_else(|| std::thread::available_parallelism().ok())
             .map_or(1, NonZero::get),
             checks: required(CHECK, Checks::parse, &mut invalid).unwrap_or_default(),
-            coverage: std::env::var_os("CUDA_LAUNCH_EMULATOR_COVERAGE")
-                .filter(|folder| !folder.is_empty())
-                .map(PathBuf::from),
+            coverage: coverage(&mut invalid),
             prints: true,
             time_limit: required(TIMEOUT, seconds, &mut invalid),
             progress: std::env::var_os("CUDA_LAUNCH_EMULATOR_PROGRESS").is_some(),
@@ -149,6 +147,18 @@ fn schedules(invalid: &mut Vec<String>) -> Option<Schedules> {
     Some(seed.map_or(schedules, |seed| schedules.seed(seed)))
 }
 
+/// The folder for reports, if they can be written.
+fn coverage(invalid: &mut Vec<String>) -> Option<PathBuf> {
+    let (name, valid) =
+        ("CUDA_LAUNCH_EMULATOR_COVERAGE", "a folder that exists or can be created, and that can be written");
+    let folder = PathBuf::from(std::env::var_os(name).filter(|folder| !folder.is_empty())?);
+    let wrong = |error: &std::io::Error| {
+        let what = format!("{name}={} is invalid ({error})", folder.display());
+        keep(&Wrong { what, valid: format!("valid: {valid}") }, invalid);
+    };
+    profile::ready(&folder).inspect_err(wrong).ok()
+}
+
 /// A variable, and its valid values.
 type Variable = (&'static str, &'static str);
 
@@ -190,11 +200,12 @@ fn required<T>(
     parse: impl FnOnce(&str) -> Option<T>,
     invalid: &mut Vec<String>,
 ) -> Option<T> {
-    let keep = |Wrong { what, valid }: &Wrong| {
-        report::line(format_args!("{what} and cuInit fails; {valid}"));
-        invalid.push(format!("{what}; {valid}"));
-    };
-    read(variable, parse)?.inspect_err(keep).ok()
+    read(variable, parse)?.inspect_err(|wrong| keep(wrong, invalid)).ok()
+}
+
+fn keep(Wrong { what, valid }: &Wrong, invalid: &mut Vec<String>) {
+    report::line(format_args!("{what} and cuInit fails; {valid}"));
+    invalid.push(format!("{what}; {valid}"));
 }
 
 /// `4096`, `64K`, `512M`, `2G` (powers of 1024); at least one byte.

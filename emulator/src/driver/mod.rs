@@ -60,7 +60,7 @@ pub use instance::{Instance, InstanceError, InstanceOptions};
 pub use live::{LiveHandles, live_handles};
 pub use lookup::{driver, found_symbol};
 pub use profile::{set_profile, take_profiles};
-pub use schedule::{set_schedules, take_differences, take_one_order};
+pub use schedule::{orders_run, set_schedules, take_differences, take_one_order};
 pub use unimplemented::{refuse_export, unsupported_calls};
 
 use std::sync::Arc;

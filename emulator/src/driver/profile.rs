@@ -14,6 +14,7 @@ use std::sync::{Arc, OnceLock};
 use super::config::Config;
 use super::{report, slot, state};
 use crate::profile::{KernelProfile, Profiler, lcov};
+use crate::tool_report::ToolReport;
 
 /// Whether the program requested it.
 static ASKED: OnceLock<()> = OnceLock::new();
@@ -100,7 +101,19 @@ extern "C" fn at_exit() {
         && let Err(error) = write(folder, &profiler.peek())
     {
         report::line(format_args!("coverage: {}: {error}", folder.display()));
+        ToolReport::LostCoverage.send();
     }
+}
+
+/// The path, from the root, of the folder for reports, which exists from now on: whether files can be written there, only writing one tells.
+pub(super) fn ready(folder: &Path) -> io::Result<PathBuf> {
+    fs::create_dir_all(folder)?;
+    let folder = fs::canonicalize(folder)?;
+    let file = folder.join(format!("{}.info", std::process::id()));
+    fs::write(&file, "")?;
+    // Another instance of this process may have removed it.
+    let _ = fs::remove_file(file);
+    Ok(folder)
 }
 
 /// Writes the report of this process: `PROGRAM-PID.info`. Modules without `.loc` are reported by the lines of their PTX, which is written
@@ -109,8 +122,6 @@ fn write(folder: &Path, kernels: &[KernelProfile]) -> io::Result<()> {
     if kernels.is_empty() {
         return Ok(());
     }
-    fs::create_dir_all(folder)?;
-    let folder = fs::canonicalize(folder)?;
     let mut names: HashMap<&str, String> = HashMap::new();
     for kernel in kernels {
         let mut hasher = DefaultHasher::new();

@@ -59,14 +59,15 @@ impl fmt::Display for KernelProfile {
         writeln!(f, "{}: {} blocks, {} threads", self.kernel, self.blocks, self.threads)?;
         writeln!(
             f,
-            "{:>6} {:>10} {:>12} {:>10} {:>8} {:>6}",
-            "line", "warps", "threads", "sectors", "ideal", "banks"
+            "{:>6} {:>10} {:>12} {:>12} {:>10} {:>8} {:>6}",
+            "line", "warps", "threads", "guard on", "sectors", "ideal", "banks"
         )?;
         let row = |f: &mut fmt::Formatter<'_>, name: &str, counts: &Counts| {
             writeln!(
                 f,
-                "{name:>6} {:>10} {:>12} {:>10} {:>8} {:>6}",
+                "{name:>6} {:>10} {:>12} {:>12} {:>10} {:>8} {:>6}",
                 counts.warps,
+                counts.threads,
                 counts.threads_on,
                 counts.global_sectors,
                 counts.global_sectors_ideal,

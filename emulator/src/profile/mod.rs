@@ -28,11 +28,11 @@ pub struct Counts {
     pub threads: u64,
     /// Threads whose guard held as well (`thread_inst_executed_pred_on`).
     pub threads_on: u64,
-    /// Conditional branches: threads that jumped.
+    /// Branches, `ret` and `exit` with a guard: threads that jumped or left.
     pub taken: u64,
-    /// Conditional branches: threads that continued with the next instruction.
+    /// Branches, `ret` and `exit` with a guard: threads that continued with the next instruction.
     pub not_taken: u64,
-    /// Conditional branches: times the threads of a warp went both ways.
+    /// Branches, `ret` and `exit` with a guard: times the threads of a warp went both ways. Nsight Compute counts this of branches only.
     pub divergent: u64,
     /// Accesses of warps to global memory; of bulk copies (`cp.async.bulk` and its tensor forms), which single threads begin, one for each
     /// thread.
@@ -77,7 +77,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Whether any thread executed it: one whose guard held, or which came to a branch.
+    /// Whether any thread executed it: one whose guard held, or which came to a branch or the end of a function under a guard.
     pub fn ran(&self) -> bool {
         self.threads_on + self.taken + self.not_taken > 0
     }
@@ -126,7 +126,7 @@ pub struct InstructionProfile {
     pub source: Option<(Arc<str>, u32)>,
     /// The column there, counted from 1; 0 if it is not known.
     pub column: u32,
-    /// Whether it is a branch with a guard.
+    /// Whether it is a branch, a `ret` or an `exit` with a guard.
     pub conditional: bool,
     /// Of the first instruction of a function: times a warp entered the function, over all launches. 0 for all others.
     pub entries: u64,

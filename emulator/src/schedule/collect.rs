@@ -25,13 +25,21 @@ pub struct Scheduler {
     one_order: Mutex<Vec<OneOrder>>,
     /// What the launches that have ended took in the ordinary order, in nanoseconds of `%globaltimer`.
     elapsed: AtomicU64,
+    /// Orders that launches have been run under to their end.
+    orders: AtomicU64,
 }
 
 impl Scheduler {
     /// Nothing found yet.
     pub fn new(schedules: Schedules) -> Scheduler {
-        let (found, one_order) = (Mutex::default(), Mutex::default());
-        Scheduler { schedules, sink: None, found, one_order, elapsed: AtomicU64::new(0) }
+        Scheduler {
+            schedules,
+            sink: None,
+            found: Mutex::default(),
+            one_order: Mutex::default(),
+            elapsed: AtomicU64::new(0),
+            orders: AtomicU64::new(0),
+        }
     }
 
     /// The same, calling `sink` with each difference and each kernel that was not told before.
@@ -45,6 +53,16 @@ impl Scheduler {
     /// Which orders.
     pub fn schedules(&self) -> Schedules {
         self.schedules
+    }
+
+    /// How many orders launches have been run under to their end.
+    pub fn orders_run(&self) -> u64 {
+        self.orders.load(Relaxed)
+    }
+
+    /// A launch has ended under one more order.
+    pub(crate) fn count_order(&self) {
+        self.orders.fetch_add(1, Relaxed);
     }
 
     /// When a launch that starts now does so, in nanoseconds of `%globaltimer`.

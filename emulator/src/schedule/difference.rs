@@ -108,7 +108,8 @@ impl fmt::Display for ScheduleDifference {
         let ScheduleDifference { kernel, seed, times, orders, kind, unseen_stores } = self;
         write!(
             f,
-            "kernel `{kernel}` depends on the order of its threads: seed {seed} ({times} of {orders} orders): "
+            "kernel `{kernel}` depends on the order of its threads: seed {seed} ({times} of {orders} order{}): ",
+            if *orders == 1 { "" } else { "s" }
         )?;
         match kind {
             DifferenceKind::Memory(bytes) => write!(f, "{bytes}"),

@@ -122,6 +122,39 @@ fn a_copy_behind_a_guard() {
     );
 }
 
+/// The same with a return in place of the branch, and an exit that no thread takes.
+#[test]
+fn a_copy_behind_a_return() {
+    let body = [
+        "setp.ge.u32 %p1, %t, 40;",
+        "@%p1 ret;",
+        "ld.global.u32 %r1, [%at];",
+        "st.global.u32 [%at+1024], %r1;",
+        "@%p1 exit;",
+    ];
+    let threads = 2 * (32 * 10 + 16 * 6 + 8 * 4);
+    is_counted(
+        &body,
+        2,
+        48,
+        &[
+            ("warps", 2 * 2 * (4 + 5 + 1)),
+            // The first warp with all threads; in the second 8 of 16 leave.
+            ("threads", threads),
+            ("threads_on", threads - 2 * 40 * 2),
+            ("taken", 2 * 8),
+            // At the return, and at the exit.
+            ("not_taken", 2 * 40 * 2),
+            ("divergent", 2),
+            ("global_requests", 2 * 2 * 2),
+            ("global_sectors", 2 * 2 * (4 + 1)),
+            ("global_sectors_ideal", 2 * 2 * (4 + 1)),
+            ("global_bytes", 2 * 2 * 40 * 4),
+            ("integer", 2 * 48 * 3),
+        ],
+    );
+}
+
 /// Numbers of 4 bytes that are 12 apart, and pairs of 8 bytes that are 16 apart.
 #[test]
 fn strided_accesses() {

@@ -212,13 +212,13 @@ fn a_profile_is_shown_as_a_table() {
     }
     // 8 threads store 16 bytes apart: 4 sectors where one would do; 32 words are in two banks.
     let expected = "k: 6 blocks, 192 threads
-  line      warps      threads    sectors    ideal  banks
+  line      warps      threads     guard on    sectors    ideal  banks
 a.cu
-     5         24          768          0        0      0
-     6          6           48         24        6      0
+     5         24          768          768          0        0      0
+     6          6          192           48         24        6      0
 b.cu
-     7         24          768          0        0     96
- total         54         1584         24        6     96
+     7         24          768          768          0        0     96
+ total         54         1728         1584         24        6     96
 ";
     assert_eq!(device.profiles()[0].to_string(), expected);
 }

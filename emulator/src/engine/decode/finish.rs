@@ -51,7 +51,7 @@ pub(super) fn finish(mut body: Body<'_>, function: &Function<'_>, sites: &mut Si
     // The statement of the previous instruction; 0 means none.
     let mut last = 0;
     for draft in &mut body.drafts {
-        let conditional = draft.guard.is_some() && matches!(draft.flow, Flow::Branch(_));
+        let conditional = draft.guard.is_some() && matches!(draft.flow, Flow::Branch(_) | Flow::Stop);
         let barrier = match &draft.control {
             Some(Control::Barrier(barrier)) => Some(barrier.action != BarrierAction::Arrive),
             _ => None,

@@ -47,19 +47,6 @@ pub(super) const PROFILE: Exec = |lanes, inst| {
         profile.end_bulk((code, at));
         profile.end_elements((code, at));
     }
-    let (mask, target) = (lanes.mask(), lanes.taken);
-    if profiled.conditional
-        && let Some(counts) = lanes.profile.as_mut().and_then(|profile| profile.counts((code, at)))
-    {
-        let taken = match step {
-            Step::Jump => mask,
-            Step::Diverge => target,
-            _ => 0,
-        };
-        counts.divergent += u64::from(step == Step::Diverge);
-        counts.taken += u64::from(taken.count_ones());
-        counts.not_taken += u64::from((mask & !taken).count_ones());
-    }
     step
 };
 
@@ -135,6 +122,11 @@ impl Profile {
         counts.warps += 1;
         counts.threads += u64::from(mask.count_ones());
         counts.threads_on += u64::from(on.count_ones());
+        if profiled.conditional {
+            counts.taken += u64::from(on.count_ones());
+            counts.not_taken += u64::from((mask & !on).count_ones());
+            counts.divergent += u64::from(on != 0 && on != mask);
+        }
         if profiled.local > 0 && on != 0 {
             counts.local_requests += 1;
             counts.local_bytes += profiled.local * u64::from(on.count_ones());

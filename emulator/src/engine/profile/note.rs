@@ -11,7 +11,7 @@ pub(crate) struct Profiled {
     pub(crate) exec: Exec,
     /// Its effect on memory.
     pub(crate) note: Option<Note>,
-    /// Whether it is a branch with a guard.
+    /// Whether it is a branch, a `ret` or an `exit` with a guard.
     pub(crate) conditional: bool,
     /// For a `brx.idx`: its distinct targets, in the order of its list.
     pub(crate) targets: Box<[u32]>,

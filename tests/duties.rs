@@ -148,8 +148,7 @@ fn who_launches_answers_for_each_duty() {
             .map(|line| line.trim_start_matches("///").trim_start_matches("//!").trim_start())
             .collect();
         let launches = |line: &str| {
-            let calls =
-                |name: &&str| ["! {", "!("].iter().any(|open| line.contains(&format!("{name}{open}")));
+            let calls = |name: &str| ["! {", "!("].iter().any(|open| line.contains(&format!("{name}{open}")));
             !line.starts_with("//") && MACROS.iter().any(|name| calls(name))
         };
         for number in (0..lines.len()).filter(|number| launches(lines[*number])) {

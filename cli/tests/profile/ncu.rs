@@ -85,6 +85,23 @@ const COUNTS: &[Count] = &[
                 + 2 * ["ffma", "dfma"].map(of).iter().sum::<u64>()
         },
     },
+    Count {
+        name: "matrix operations",
+        profiled: |profile| operations(profile, "matrix"),
+        measured: |all| MATRIX.iter().map(|(_, counters)| sum(all, TENSOR, counters)).sum(),
+    },
+];
+
+const TENSOR: &str = "sm__ops_path_tensor_src_";
+
+/// The types of matrices, and the counters of each.
+const MATRIX: &[(&str, &[&str])] = &[
+    ("matrix_f64", &["fp64"]),
+    ("matrix_tf32", &["tf32_dst_fp32"]),
+    ("matrix_f16", &["fp16", "bf16_dst_fp32"]),
+    ("matrix_f8", &["fp8"]),
+    ("matrix_i8", &["int8"]),
+    ("matrix_narrow", &["int1"]),
 ];
 
 /// Where they differ, and the letter of the reason on the page.
@@ -117,6 +134,22 @@ const DIFFERENT: &[(&str, &str, char)] = &[
     ("generic", "shared accesses", 'g'),
     ("histogram-same", "sectors (hardware)", 'h'),
     ("atomics", "sectors (hardware)", 'h'),
+    ("mma-f8", "matrix operations", 'i'),
+    ("mma-f8", "operations", 'i'),
+    ("mma-sparse", "matrix operations", 'j'),
+    ("wgmma-sparse", "matrix operations", 'j'),
+    ("wgmma-tf32", "passes", 'k'),
+    ("wgmma-tf32", "needed passes", 'k'),
+    ("wgmma-f16", "passes", 'k'),
+    ("wgmma-f16", "needed passes", 'k'),
+    ("wgmma-bf16", "passes", 'k'),
+    ("wgmma-bf16", "needed passes", 'k'),
+    ("wgmma-f8", "passes", 'k'),
+    ("wgmma-f8", "needed passes", 'k'),
+    ("wgmma-i8", "passes", 'k'),
+    ("wgmma-i8", "needed passes", 'k'),
+    ("wgmma-sparse", "passes", 'k'),
+    ("wgmma-sparse", "needed passes", 'k'),
 ];
 
 fn total(profile: &Value, count: &str) -> u64 {
@@ -178,6 +211,12 @@ fn counts_are_those_of_nsight_compute_but_where_the_page_says_why() {
             }
         }
         table.push(row);
+        // Each under its type, where there are as many.
+        if !differ.contains(&(kernel, "matrix operations")) {
+            for (name, of_type) in MATRIX {
+                assert_eq!(operations(&profile, name), sum(counters, TENSOR, of_type), "{kernel}: {name}");
+            }
+        }
     }
     assert_eq!(table.len() - 2, measured.len(), "each row of the counters is a kernel");
     is_on_the_page(&table);

@@ -18,12 +18,16 @@
 #![allow(unsafe_code)] // The environment, before anything else runs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "safe_programs/branches.rs"]
+mod branches;
 #[path = "safe_programs/change.rs"]
 mod change;
 #[path = "safe_programs/chunks.rs"]
 mod chunks;
 #[path = "safe_programs/copies.rs"]
 mod copies;
+#[path = "safe_programs/events.rs"]
+mod events;
 #[path = "safe_programs/graph_witness.rs"]
 mod graph_witness;
 #[path = "safe_programs/graphs.rs"]
@@ -34,6 +38,8 @@ mod host_memory;
 mod kinds;
 #[path = "safe_programs/lent.rs"]
 mod lent;
+#[path = "safe_programs/levels.rs"]
+mod levels;
 #[path = "safe_programs/mappings.rs"]
 mod mappings;
 #[path = "safe_programs/memory.rs"]
@@ -54,12 +60,18 @@ mod pools;
 mod program;
 #[path = "safe_programs/rows.rs"]
 mod rows;
+#[path = "safe_programs/shared_pools.rs"]
+mod shared_pools;
 #[path = "support/spies.rs"]
 mod spies;
 #[path = "safe_programs/streams.rs"]
 mod streams;
 #[path = "safe_programs/tensors.rs"]
 mod tensors;
+#[path = "safe_programs/tiles.rs"]
+mod tiles;
+#[path = "safe_programs/transfers.rs"]
+mod transfers;
 #[path = "safe_programs/tree_launches.rs"]
 mod tree_launches;
 #[path = "safe_programs/trees.rs"]

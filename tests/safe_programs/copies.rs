@@ -2,14 +2,15 @@
 
 #![deny(unsafe_code)]
 
-use crate::change::{HALF, assert_all};
-use crate::program::Program;
+use crate::change::{HALF, assert_all, assert_halves};
+use crate::kinds::Memory;
+use crate::program::{Buffer, Program};
 use cuda_launch::memory::{CopyBatch, CopySource, CopyTarget, Extent, RegionBatch, RowLayout};
 use cuda_launch::{CudaStream, Error};
 
 /// Half a buffer as ten rows, as the array has them.
-const LAYOUT: RowLayout = RowLayout::packed::<u32>(HALF / 10, 10);
-const EXTENT: Extent = Extent::rows(HALF / 10, 10);
+pub(crate) const LAYOUT: RowLayout = RowLayout::packed::<u32>(HALF / 10, 10);
+pub(crate) const EXTENT: Extent = Extent::rows(HALF / 10, 10);
 
 impl Program {
     /// One that takes batches: not the default stream.
@@ -88,5 +89,25 @@ impl Program {
         let mut batch = RegionBatch::new();
         batch.push(source, target, EXTENT)?;
         batch.submit(&stream)
+    }
+
+    /// A buffer ends while it is cloned, or after it; its clone, or one of host memory, takes its place.
+    pub(crate) fn clone_buffer(&mut self) -> Result<(), Error> {
+        let (stream, place, value) =
+            (self.stream(), self.random.below(self.buffers.len()), self.random.number());
+        let Buffer { memory, id } = &self.buffers[place];
+        let held = self.holds[*id];
+        let (copy, holds) = match self.random.below(4) {
+            0 => (stream.clone_htod(&[value; 2 * HALF])?, [value; 2]),
+            1 => (stream.alloc_zeros(2 * HALF)?, [0; 2]),
+            2 => {
+                assert_halves(&stream.clone_dtoh(&memory.view())?, held, "what was cloned to the host");
+                return Ok(());
+            }
+            _ => (stream.clone_dtod(&memory.view())?, held),
+        };
+        self.buffers.swap_remove(place);
+        self.put_buffer(Memory::Device(copy), holds);
+        Ok(())
     }
 }

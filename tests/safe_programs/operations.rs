@@ -18,7 +18,7 @@ use std::thread;
 use std::time::Duration;
 
 type Chain = BoxedOperation<'static, DeviceBuffer<u32>>;
-type Policy = Arc<dyn SchedulingPolicy>;
+pub(crate) type Policy = Arc<dyn SchedulingPolicy>;
 
 /// One link of a chain: what happens to its buffer.
 #[derive(Clone, Copy)]
@@ -110,7 +110,7 @@ fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
 }
 
 impl Program {
-    fn policy(&mut self) -> Policy {
+    pub(crate) fn policy(&mut self) -> Policy {
         let streams = [self.stream(), self.stream(), self.stream()];
         Arc::new(RoundRobin::of(streams).unwrap())
     }

@@ -31,7 +31,7 @@ pub(crate) struct Rows {
     hold: [Halves; 2],
 }
 
-fn filled(stream: &CudaStream, value: u32) -> Result<PitchedBuffer<u32>, Error> {
+pub(crate) fn filled(stream: &CudaStream, value: u32) -> Result<PitchedBuffer<u32>, Error> {
     let mut rows = PitchedBuffer::uninit(stream, HALF, 2)?;
     rows.fill(stream, value)?;
     Ok(rows)

@@ -43,13 +43,15 @@ impl Program {
     /// One of the graphs runs, or none. No kernel changes the value.
     fn add_choice(&mut self, sketch: &mut Sketch, branches: Branches) -> Result<Part, Error> {
         let value = self.random.below(4) as u32;
-        let taken = match branches {
-            Branches::If => (value != 0).then_some(0),
-            Branches::IfElse => Some(usize::from(value == 0)),
-            _ => Some(value as usize),
+        let (graphs, taken) = match branches {
+            Branches::If => (1, (value != 0).then_some(0)),
+            Branches::IfElse => (2, Some(usize::from(value == 0))),
+            Branches::Switch(graphs) => (graphs as usize, Some(value as usize)),
+            _ => unreachable!("a loop is no choice"),
         };
         let condition = sketch.graph.add_condition(Some(value))?;
         let (node, bodies) = sketch.graph.add_conditional(&sketch.ends, condition, branches)?;
+        assert_eq!(bodies.len(), graphs, "{branches:?}");
         let mut does = Vec::new();
         for (index, mut body) in bodies.into_iter().enumerate() {
             let does_this = self.fill_body(&sketch.witness, &mut body, |_| Ok(()))?;

@@ -96,6 +96,7 @@ impl Program {
         } else {
             block_on(all(copies).schedule(policy))?
         };
+        assert_eq!(copies.len(), count, "outputs of a list of operations");
         for copy in &copies {
             assert_halves(
                 &copy.to_host_vec(&last)?,

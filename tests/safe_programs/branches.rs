@@ -7,7 +7,7 @@ use crate::graph_witness::GraphWitness;
 use crate::program::Program;
 use crate::trees::{Does, Part, Role, Sketch};
 use cuda_launch::graph::{Branches, MemsetNode};
-use cuda_launch::{CaptureMode, CudaGraph, CudaStream, DeviceBuffer, Error, LaunchConfig, cuda_module};
+use cuda_launch::{CaptureMode, CudaGraph, DeviceBuffer, Error, LaunchConfig, cuda_module};
 use std::sync::Arc;
 
 #[cuda_module("tests/safe_programs/decide.ptx")]
@@ -54,7 +54,7 @@ impl Program {
         assert_eq!(bodies.len(), graphs, "{branches:?}");
         let mut does = Vec::new();
         for (index, mut body) in bodies.into_iter().enumerate() {
-            let does_this = self.fill_body(&sketch.witness, &mut body, |_| Ok(()))?;
+            let does_this = self.fill_body(&sketch.witness, &mut body)?;
             if taken == Some(index) {
                 does = does_this;
             }
@@ -77,10 +77,12 @@ impl Program {
         let reset = graph.add_memset(ends, MemsetNode::new(&mut counter, 0)?)?;
         let condition = graph.add_condition(Some(rounds))?;
         let (node, mut bodies) = graph.add_conditional(&[reset], condition, Branches::While)?;
-        let does = self.fill_body(witness, &mut bodies[0], |stream| match &decide {
-            Some(kernels) => kernels.decide(stream, ONE, condition.handle(), &mut counter, rounds),
-            None => Ok(()),
-        })?;
+        let does = self.fill_body(witness, &mut bodies[0])?;
+        if let Some(kernels) = decide {
+            bodies[0].capture_into(&[], CaptureMode::ThreadLocal, |stream| {
+                kernels.decide(stream, ONE, condition.handle(), &mut counter, rounds)
+            })?;
+        }
         *ends = vec![node];
         Ok(Part { node, role: Role::Fixed, does: does.repeat(rounds as usize) })
     }
@@ -89,37 +91,30 @@ impl Program {
         self.ctx.driver().has("cuStreamBeginCaptureToGraph")
     }
 
-    /// What the graph of such a node does; `last` may record more. No host functions: a driver takes none there.
-    fn fill_body(
-        &mut self,
-        witness: &Arc<GraphWitness>,
-        body: &mut CudaGraph,
-        last: impl FnOnce(&CudaStream) -> Result<(), Error>,
-    ) -> Result<Vec<Does>, Error> {
-        let captured = self.can_capture_into();
-        let planned: Vec<_> = (0..1 + self.random.below(2))
-            .map(|_| {
-                self.plan(|random| match Change::random(random) {
-                    _ if !captured => Change::Fill(random.number()),
-                    Change::Copy => Change::Collect,
-                    change => change,
-                })
-            })
-            .collect();
-        if captured {
-            let Self { buffers, kernels, .. } = self;
-            body.capture_into(&[], CaptureMode::ThreadLocal, |stream| {
-                for Planned { to, from, half, change } in &planned {
-                    let [target, source] = buffers.get_disjoint_mut([*to, *from]).unwrap();
-                    let (mut view, source) = (target.memory.half_mut(*half), source.memory.half(*half));
-                    change.submit(kernels, stream, &mut view, &source)?;
-                }
-                last(stream)
-            })?;
-        }
-        let does: Vec<_> = planned.into_iter().map(Does::Change).collect();
-        if !captured {
-            self.extend(witness, body, Vec::new(), &does)?;
+    /// What the graph of such a node does. No host functions: a driver takes none there.
+    fn fill_body(&mut self, witness: &Arc<GraphWitness>, body: &mut CudaGraph) -> Result<Vec<Does>, Error> {
+        let can_capture = self.can_capture_into();
+        let (mut does, mut end) = (Vec::new(), Vec::new());
+        for number in 0..1 + self.random.below(3) {
+            let planned = self.plan(|random| match Change::random(random) {
+                Change::Copy => Change::Collect,
+                change => change,
+            });
+            // What is captured has an order by the memory that it uses, as against what was added before.
+            if can_capture && (number > 0 || self.random.one_in(2)) {
+                let Self { buffers, kernels, .. } = self;
+                let Planned { to, from, half, change } = planned;
+                body.capture_into(&[], CaptureMode::ThreadLocal, |stream| {
+                    let [target, source] = buffers.get_disjoint_mut([to, from]).unwrap();
+                    let (mut view, source) = (target.memory.half_mut(half), source.memory.half(half));
+                    change.submit(kernels, stream, &mut view, &source)
+                })?;
+                does.push(Does::Change(planned));
+            } else {
+                let fill = Planned { change: Change::Fill(self.random.number()), ..planned };
+                end = vec![self.add(witness, body, &end, Does::Change(fill))?];
+                does.push(Does::Change(fill));
+            }
         }
         Ok(self.kept_does(does))
     }

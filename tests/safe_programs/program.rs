@@ -8,6 +8,7 @@ use crate::kinds::Memory;
 use crate::levels::Levels;
 use crate::mappings::Physical;
 use crate::named::Ready;
+use crate::pause;
 use crate::pictures::Pictures;
 use crate::rows::Rows;
 use crate::tiles::Tiles;
@@ -197,6 +198,7 @@ pub(crate) fn run(driver: &Arc<Driver>, seed: u64, only: &[String], tell: bool) 
     let (ctx, early) = (program.ctx.clone(), program.early.clone());
     drop(program);
     ctx.synchronize().unwrap();
+    pause::nothing_ended_early();
     assert!(!early.load(Ordering::SeqCst), "a function of the host comes after an event, and ran before it");
     steps
 }

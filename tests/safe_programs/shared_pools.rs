@@ -3,6 +3,7 @@
 #![deny(unsafe_code)]
 
 use crate::change::{Change, HALF, assert_all};
+use crate::pause;
 use crate::program::Program;
 use cuda_launch::memory::{MemoryAccess, MemoryPool, PoolOptions, PoolReuse};
 use cuda_launch::{CudaContext, DeviceBuffer, Error};
@@ -62,6 +63,9 @@ impl Program {
             change.apply(&mut holds, self.holds[from.id][half]);
         }
         let (way, half, looks) = (self.random.below(5), self.random.below(2), self.random.one_in(3));
+        if way == 0 {
+            pause::ends_before_pool(&pool, &last, self.random.pace().busy)?;
+        }
         let target = &mut self.buffers[to];
         target.memory.half_mut(half).copy_from_device(&last, &memory.view())?;
         self.holds[target.id][half] = holds;
@@ -69,11 +73,12 @@ impl Program {
             assert_all(&memory.to_host_vec(&last)?, holds, "memory of a shared pool");
         }
         match way {
-            // The pool may go with its last memory.
+            // The pool goes with its last memory.
             0 => {
                 self.shared_pools.clear();
                 drop(pool);
                 drop(memory);
+                pause::nothing_ended_early();
             }
             1 => thread::spawn(move || drop((memory, pool))).join().unwrap(),
             2 => {

@@ -96,7 +96,7 @@ impl Program {
         }
     }
 
-    fn add(
+    pub(crate) fn add(
         &mut self,
         witness: &Arc<GraphWitness>,
         graph: &mut CudaGraph,
@@ -122,7 +122,7 @@ impl Program {
     }
 
     /// Adds these one after the other, after the last node.
-    pub(crate) fn extend(
+    fn extend(
         &mut self,
         witness: &Arc<GraphWitness>,
         graph: &mut CudaGraph,

@@ -159,6 +159,26 @@ fn a_node_gets_an_address_that_was_freed() {
     }
 }
 
+/// What the parameters of other nodes have in the same place is no address of memory that the driver gave them.
+#[test]
+fn only_allocation_nodes_tell_of_memory() {
+    let spy = chosen();
+    let cuda = Cuda::new(spy.driver());
+    let (mut graph, mut node) = (null_mut(), null_mut());
+    let freed = cuda.alloc(BYTES).unwrap();
+    ADDRESS.set(freed);
+    let mut parameters = of_any_kind();
+    parameters.type_ = CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY;
+    unsafe {
+        ok(cuda.driver.cuMemFree(freed)).unwrap();
+        ok(cuda.driver.cuGraphCreate(&mut graph, 0)).unwrap();
+        ok(cuda.driver.cuGraphAddNode(&mut node, graph, null(), null(), 0, &mut parameters)).unwrap();
+        let _ = cuda.driver.cuMemsetD8(freed, 1, 16);
+        ok(cuda.driver.cuGraphDestroy(graph)).unwrap();
+    }
+    assert_eq!(spy.ledger().problems().len(), 1);
+}
+
 /// What a capture allocates is there with each launch of its graph, and not before.
 #[test]
 fn captured_memory_is_allocated_by_launches() {

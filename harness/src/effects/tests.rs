@@ -175,8 +175,10 @@ fn a_variable_where_memory_was_freed_is_not_that_memory() {
 fn memory_that_is_captured_is_the_graphs() {
     for alloc in ["cuMemAllocAsync", "cuMemAllocFromPoolAsync"] {
         let mut program = Program::default();
-        program.call("cuMemAlloc_v2", &[(0, HANDLE), (1, 64)]);
-        program.call("cuMemFree_v2", &[(0, HANDLE)]);
+        for freed in [HANDLE, HANDLE + 32] {
+            program.call("cuMemAlloc_v2", &[(0, freed), (1, 32)]);
+            program.call("cuMemFree_v2", &[(0, freed)]);
+        }
         program.is_captured = true;
         program.call(alloc, &[(0, HANDLE), (1, 64)]);
         program.call("cuMemsetD8Async", &[(0, HANDLE + 63)]);

@@ -110,4 +110,55 @@ impl Program {
         self.put_buffer(Memory::Device(copy), holds);
         Ok(())
     }
+
+    /// Half a buffer, or the array, to or from host memory that is not pinned: all of it, or the middle of it.
+    pub(crate) fn copy_through_host(&mut self) -> Result<(), Error> {
+        let (stream, index, half) =
+            (self.stream(), self.random.below(self.buffers.len()), self.random.below(2));
+        let (way, value) = (self.random.below(6), self.random.number());
+        let Buffer { memory, id } = &mut self.buffers[index];
+        let holds = &mut self.holds[*id][half];
+        // A row and a column around it.
+        let mut around = vec![!value; (HALF / 10 + 1) * 11];
+        let layout = RowLayout::packed::<u32>(HALF / 10 + 1, 11);
+        match way {
+            0 => {
+                memory.half_mut(half).copy_from_host(&stream, &[value; HALF])?;
+                *holds = value;
+            }
+            1 => {
+                let mut seen = [0; HALF];
+                memory.half(half).copy_to_host(&stream, &mut seen)?;
+                assert_all(&seen, *holds, "what was copied to the host");
+            }
+            2 => {
+                let mut seen = [0; HALF];
+                self.array.copy_to_host(&stream, &mut seen)?;
+                assert_all(&seen, self.array_holds, "an array that was copied to the host");
+            }
+            3 => {
+                memory.view_mut().split_at(HALF * half).1.slice(..HALF).set_zero(&stream)?;
+                *holds = 0;
+            }
+            4 => {
+                around.fill(value);
+                around[..HALF / 10 + 1].fill(!value);
+                let source = CopySource::host(&around, layout).at(1, 1, 0);
+                let mut target = memory.half_mut(half);
+                stream.copy_region(&source, &mut CopyTarget::device(&mut target, LAYOUT), EXTENT)?;
+                *holds = value;
+            }
+            _ => {
+                let source = memory.half(half);
+                let mut target = CopyTarget::host(&mut around, layout).at(1, 1, 0);
+                stream.copy_region(&CopySource::device(&source, LAYOUT), &mut target, EXTENT)?;
+                for (y, row) in around.chunks(HALF / 10 + 1).enumerate() {
+                    let inside = if y == 0 { !value } else { *holds };
+                    assert_eq!(row[0], !value, "beside a region that was copied to the host");
+                    assert_all(&row[1..], inside, "a region that was copied to the host");
+                }
+            }
+        }
+        Ok(())
+    }
 }

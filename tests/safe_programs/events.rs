@@ -85,6 +85,7 @@ impl Program {
                     // Whoever waits waits for the record before.
                     event.record(&other)?;
                 }
+                event.close()?;
             }
         }
         self.function(&second, move || {

@@ -96,7 +96,11 @@ impl Program {
                 let seen = levels.memory.level(from as u32)?.to_host_vec(&stream)?;
                 assert_all(&seen, levels.hold[from], &format!("level {from}"));
             }
-            _ => *levels = Levels::new(&stream, value)?,
+            _ => {
+                let Levels { memory, texture, .. } = std::mem::replace(levels, Levels::new(&stream, value)?);
+                drop(texture);
+                memory.close()?;
+            }
         }
         Ok(())
     }
@@ -145,7 +149,7 @@ impl Program {
     /// graph.
     pub(crate) fn texture_of_rows(&mut self) -> Result<(), Error> {
         let (fills, reads, value) = (self.stream(), self.stream(), self.random.number());
-        let in_graph = self.random.one_in(3);
+        let (in_graph, close) = (self.random.one_in(3), self.random.one_in(2));
         let kernels = self.levels()?.kernels.clone();
         let mut rows = filled(&fills, value)?;
         let texture = TextureObject::from_pitched(&rows, &TextureDescriptor::default())?;
@@ -162,7 +166,12 @@ impl Program {
             }
         }
         rows.fill(&fills, !value)?;
-        drop((rows, texture));
+        if close {
+            texture.close()?;
+            rows.close()?;
+        } else {
+            drop((rows, texture));
+        }
         for (round, out) in outs.iter().enumerate() {
             let expected = value.wrapping_add(round as u32);
             assert_all(&out.to_host_vec(&fills)?, expected, "what a texture of rows showed");

@@ -90,6 +90,7 @@ const STEPS: &[(&str, Step)] = &[
     ("copies of regions", Program::copy_regions),
     ("forget a batch", Program::forget_batch),
     ("clone a buffer", Program::clone_buffer),
+    ("copies through the host", Program::copy_through_host),
     // rows.rs
     ("pitched memory", Program::use_rows),
     // host_memory.rs
@@ -112,6 +113,7 @@ const STEPS: &[(&str, Step)] = &[
     // streams.rs
     ("make a stream", Program::new_stream),
     ("fork a stream", Program::fork),
+    ("close a stream", Program::close_stream),
     ("a host function", Program::host_function),
     ("wait", Program::wait),
     // events.rs
@@ -126,6 +128,7 @@ const STEPS: &[(&str, Step)] = &[
     ("surfaces on two threads", Program::add_through_surfaces),
     ("a graph of objects", Program::graph_of_objects),
     ("an operation of objects", Program::operation_of_objects),
+    ("close objects", Program::close_objects),
     // levels.rs
     ("levels of an array", Program::use_levels),
     ("a texture of levels", Program::show_levels),

@@ -4,8 +4,10 @@
 
 use crate::change::{HALF, assert_all, assert_halves};
 use crate::kinds::Memory;
-use crate::program::{Buffer, Program};
+use crate::pause;
+use crate::program::{ARRAY, Buffer, Program};
 use cuda_launch::memory::{CopyBatch, CopySource, CopyTarget, Extent, RegionBatch, RowLayout};
+use cuda_launch::texture::{ArrayFlags, CudaArray, MipmappedArray};
 use cuda_launch::{CudaStream, Error};
 
 /// Half a buffer as ten rows, as the array has them.
@@ -159,6 +161,34 @@ impl Program {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// An array, or a level of one, ends while it is copied.
+    pub(crate) fn copy_from_ended(&mut self) -> Result<(), Error> {
+        let (writes, stream, value) = (self.stream(), self.stream(), self.random.number());
+        let (index, half) = (self.random.below(self.buffers.len()), self.random.below(2));
+        let [levels, close] = [(); 2].map(|()| self.random.one_in(2));
+        let Self { ctx, buffers, holds, random, .. } = self;
+        let Buffer { memory, id } = &mut buffers[index];
+        let mut target = memory.half_mut(half);
+        let all = if levels { Some(MipmappedArray::new(ctx, ARRAY, ArrayFlags::empty(), 2)?) } else { None };
+        let array = match &all {
+            Some(all) => all.level(0)?,
+            None => CudaArray::new(ctx, ARRAY, ArrayFlags::empty())?,
+        };
+        array.copy_from_host(&writes, &[value; HALF])?;
+        let handle = all.as_ref().map_or(array.raw().addr(), |all| all.raw().addr());
+        pause::ends_before(handle, &stream, random.pace().busy)?;
+        stream.copy_region(&array.as_source(), &mut CopyTarget::device(&mut target, LAYOUT), EXTENT)?;
+        holds[*id][half] = value;
+        if close {
+            array.close()?;
+            all.map_or(Ok(()), MipmappedArray::close)?;
+        } else {
+            drop((array, all));
+        }
+        pause::nothing_ended_early();
         Ok(())
     }
 }

@@ -12,7 +12,9 @@ use cuda_launch::texture::{
 };
 use cuda_launch::{CaptureMode, CudaGraph, CudaStream, DeviceBuffer, Error, LaunchConfig, cuda_module};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 #[cuda_module("tests/kernels/objects.ptx")]
 mod kernels {
@@ -192,8 +194,9 @@ impl Program {
     /// have been looked at.
     pub(crate) fn close_objects(&mut self) -> Result<(), Error> {
         let (stream, other, value) = (self.stream(), self.stream(), self.float());
-        let [looks, as_work] = [(); 2].map(|()| self.random.one_in(3));
-        let (pace, Pictures { kernels, cells: [from, to, _], .. }) = (self.random.pace(), &self.pictures);
+        let [looks, as_work, reads] = [3, 2, 2].map(|n| self.random.one_in(n));
+        let (pace, time) = (self.random.pace(), self.random.pace().busy);
+        let Pictures { kernels, cells: [from, to, _], .. } = &self.pictures;
         let picture = CudaArray::new(&self.ctx, ArrayShape::D1 { width: WIDTH }, ArrayFlags::empty())?;
         picture.copy_from_host(&other, &[value; WIDTH])?;
         let texture = TextureObject::from_array(&picture, &TextureDescriptor::default())?;
@@ -203,9 +206,23 @@ impl Program {
             let _ = (texture.handle(), target.handle());
         }
         if as_work {
-            // As launches do that know the handles alone.
-            texture.read_on(&other)?;
-            target.write_on(&other)?;
+            // As launches do that know the handles alone: what comes after them waits for what the stream was given.
+            let (done, early) = (Arc::new(AtomicBool::new(false)), self.early.clone());
+            let does = done.clone();
+            other.call_host(move || {
+                thread::sleep(Duration::from_micros(time));
+                does.store(true, Ordering::SeqCst);
+            })?;
+            if reads {
+                texture.read_on(&other)?;
+                picture.copy_from_host(&stream, &[value; WIDTH])?;
+            } else {
+                target.write_on(&other)?;
+                to.copy_to_host(&stream, &mut [0; WIDTH])?;
+            }
+            if !done.load(Ordering::SeqCst) {
+                early.store(true, Ordering::SeqCst);
+            }
         }
         pace.set(&stream)?;
         kernels.sample(&stream, LINE, &texture, &mut out)?;

@@ -91,6 +91,7 @@ const STEPS: &[(&str, Step)] = &[
     ("forget a batch", Program::forget_batch),
     ("clone a buffer", Program::clone_buffer),
     ("copies through the host", Program::copy_through_host),
+    ("copies of what ends", Program::copy_from_ended),
     // rows.rs
     ("pitched memory", Program::use_rows),
     // host_memory.rs

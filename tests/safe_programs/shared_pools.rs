@@ -64,7 +64,7 @@ impl Program {
         }
         let (way, half, looks) = (self.random.below(5), self.random.below(2), self.random.one_in(3));
         if way == 0 {
-            pause::ends_before_pool(&pool, &last, self.random.pace().busy)?;
+            pause::ends_before(pool.raw().addr(), &last, self.random.pace().busy)?;
         }
         let target = &mut self.buffers[to];
         target.memory.half_mut(half).copy_from_device(&last, &memory.view())?;

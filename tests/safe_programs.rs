@@ -1,8 +1,9 @@
-//! Random programs in safe code against what the same steps do one after the other: buffers of every kind of memory (of pools,
-//! managed, pinned, mapped, growing, variables of modules), halves and chunks of them on several threads, pitched rows, arrays, textures and
-//! surfaces, constants, memory that is lent, tensors, batches of copies, streams of all kinds, and more of them than memory has bits for,
-//! graphs of all kinds of nodes, captures, plans and prepared launches, operations, two devices, host functions, drops, forgets, panics.
-//! Whatever a program does, its results are those of its text, and nothing stays behind.
+//! Random programs in safe code against what the same steps do one after the other: buffers of every kind of memory (of pools, also those
+//! of another device, managed, pinned, mapped, growing, variables of modules), halves and chunks of them on several threads, pitched rows,
+//! arrays, levels of arrays, textures and surfaces, tensor maps, constants, memory that is lent, tensors, batches of copies, copies through
+//! the host, streams of all kinds, and more of them than memory has bits for, events, graphs of all kinds of nodes, loops and choices among
+//! them, captures, plans and prepared launches, operations, two devices, host functions, drops, closes, forgets, panics. Whatever a program
+//! does, its results are those of its text, and nothing stays behind.
 //!
 //! A failure names its seed. Another number of programs, one of them, some from that one on, or only steps with certain names:
 //!

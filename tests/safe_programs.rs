@@ -59,6 +59,8 @@ mod pictures;
 mod pools;
 #[path = "safe_programs/program.rs"]
 mod program;
+#[path = "safe_programs/replays.rs"]
+mod replays;
 #[path = "safe_programs/rows.rs"]
 mod rows;
 #[path = "safe_programs/shared_pools.rs"]

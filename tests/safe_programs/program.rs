@@ -169,6 +169,7 @@ const STEPS: &[(&str, Step)] = &[
     ("an operation that nobody waits for", Program::abandoned_operation),
     ("an operation that panics", Program::panic_in_operation),
     ("operations of a scope", Program::scope),
+    // replays.rs
     ("replay an operation", Program::replay_operation),
     ("an operation that is shared", Program::share_operation),
     // transfers.rs

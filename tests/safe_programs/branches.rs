@@ -63,14 +63,12 @@ impl Program {
         Ok(Part { node, role: Role::Fixed, does })
     }
 
-    /// The graph runs as long as a kernel in it says so. On a driver that cannot load the kernel it does not run.
+    /// The graph runs as long as a kernel in it says so. A GPU's driver loads that kernel only with a library of the toolkit: there it does
+    /// not run.
     fn add_loop(&mut self, sketch: &mut Sketch) -> Result<Part, Error> {
-        let decide = match kernels::load(&self.ctx) {
-            Err(_) if !self.ctx.device_name()?.contains("emulator") => None,
-            decide => Some(decide?),
-        };
-        let decide = decide.filter(|_| self.can_capture_into());
-        let rounds = if decide.is_some() { self.random.below(4) as u32 } else { 0 };
+        let can_decide = self.can_capture_into() && self.ctx.device_name()?.contains("emulator");
+        let decide = can_decide.then(|| kernels::load(&self.ctx)).transpose()?;
+        let rounds = if can_decide { self.random.below(4) as u32 } else { 0 };
         // The graph keeps it.
         let mut counter = DeviceBuffer::<u32>::uninit(&self.stream(), 1)?;
         let Sketch { graph, ends, witness } = sketch;

@@ -97,6 +97,7 @@ struct Begun {
     sticky: Option<CUresult>,
     /// Whether it would exceed the memory limit.
     is_too_much: bool,
+    /// See [`Doing::is_captured`].
     is_captured: bool,
 }
 
@@ -131,8 +132,9 @@ impl Layer for Inner {
         let kernel = raw.as_ref().map(|raw| unsafe { self.kernel(raw.function) });
         let is_about_context = function.is_of_current || !function.effects.is_empty();
         let context = if is_about_context { current::context(&self.base) } else { 0 };
+        let may_capture = || self.lock().objects.captures > 0;
         // SAFETY: 1: duty 1.
-        let is_captured = unsafe { self.captures_memory(function, words) };
+        let is_captured = unsafe { nodes::captures_memory(&self.base, function, words, may_capture) };
         let launch = raw.as_ref().zip(kernel.as_deref());
         // SAFETY: 1: duty 1; 2: the kernel was queried with the handle in `raw`, which was read from the words.
         let begun = unsafe { self.begin(function, words, context, launch, is_captured) };
@@ -185,19 +187,6 @@ impl Layer for Inner {
 impl Inner {
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether the call adds a node to a capture that allocates or frees memory.
-    ///
-    /// # Safety
-    ///
-    /// 1. As for [`spied`].
-    unsafe fn captures_memory(&self, function: &Function, words: &[u64]) -> bool {
-        let may_be = function.stream.is_some() && !function.effects.is_empty();
-        // SAFETY: 1: duty 1: the call is in progress.
-        may_be
-            && self.lock().objects.captures > 0
-            && unsafe { nodes::captures_memory(&self.base, function, words) }
     }
 
     /// The result of the call in place of the driver's.

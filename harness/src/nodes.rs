@@ -1,7 +1,7 @@
 //! What the parameters of graph nodes tell: the events that nodes record or await, created or changed by any function, and the memory that
 //! they allocate.
 //!
-//! Relies on: the words are the arguments of a successful call whose contract holds.
+//! Relies on: the words are the arguments of a call whose contract holds; where a function says so, it has succeeded.
 #![allow(unsafe_code)]
 
 use crate::functions::{Function, Plain};
@@ -109,15 +109,20 @@ pub(crate) unsafe fn memory(function: &Function, words: &[u64]) -> Option<(u64, 
     unsafe { Some((read::value(address, Plain::Memory), read::value(bytes, Plain::Unsigned(8)))) }
 }
 
-/// Whether a call adds a node to a capture that allocates or frees memory.
+/// Whether a call adds a node to a capture that allocates or frees memory; `may_capture` is asked first, of calls that could.
 ///
 /// # Safety
 ///
-/// 1. `words` are the arguments of a call of that function of that driver, which is in progress or has returned.
-pub(crate) unsafe fn captures_memory(driver: &Driver, function: &Function, words: &[u64]) -> bool {
+/// 1. `words` are the arguments of a call of that function of that driver, which is in progress.
+pub(crate) unsafe fn captures_memory(
+    driver: &Driver,
+    function: &Function,
+    words: &[u64],
+    may_capture: impl FnOnce() -> bool,
+) -> bool {
     let is_of_memory =
         matches!(function.name, "cuMemAllocAsync" | "cuMemAllocFromPoolAsync" | "cuMemFreeAsync");
-    let stream = function.stream.filter(|_| is_of_memory).and_then(|at| words.get(at));
+    let stream = function.stream.filter(|_| is_of_memory && may_capture()).and_then(|at| words.get(at));
     let Some(stream) = stream else { return false };
     let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
     // SAFETY: the stream is the call's, which keeps it live, by duty 1; the output is a local, which outlives the call.

@@ -59,7 +59,7 @@ pub(crate) struct Program {
     pub(crate) levels: Option<Levels>,
     pub(crate) tiles: Option<Tiles>,
     pub(crate) shared_pools: Vec<MemoryPool>,
-    /// Whether a function of the host ran before one that it comes after.
+    /// Whether work found that a function of the host had not run that it comes after.
     pub(crate) early: Arc<AtomicBool>,
 }
 
@@ -204,7 +204,10 @@ pub(crate) fn run(driver: &Arc<Driver>, seed: u64, only: &[String], tell: bool) 
     drop(program);
     ctx.synchronize().unwrap();
     pause::nothing_ended_early();
-    assert!(!early.load(Ordering::SeqCst), "a function of the host comes after an event, and ran before it");
+    assert!(
+        !early.load(Ordering::SeqCst),
+        "a function of the host had not run when work that comes after it did"
+    );
     steps
 }
 

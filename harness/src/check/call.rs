@@ -46,7 +46,7 @@ pub(super) struct Call<'call> {
     pub(super) words: &'call [u64],
     /// The context that is current.
     pub(super) context: u64,
-    /// Whether it adds a node to a capture that allocates or frees memory.
+    /// See [`Doing::is_captured`].
     is_captured: bool,
 }
 
@@ -164,11 +164,9 @@ impl Inner {
     /// 1. `words` are the arguments of a call of that function whose contract holds.
     unsafe fn begin<'call>(&self, function: &'static Function, words: &'call [u64]) -> Option<Begun<'call>> {
         let context = current::context(&self.base);
-        let may_be = function.stream.is_some() && !function.effects.is_empty();
+        let may_capture = || self.lock().is_capturing();
         // SAFETY: 1: duty 1.
-        let is_captured = may_be
-            && self.lock().is_capturing()
-            && unsafe { nodes::captures_memory(&self.base, function, words) };
+        let is_captured = unsafe { nodes::captures_memory(&self.base, function, words, may_capture) };
         let mut state = self.lock();
         state.count += 1;
         // After a fault nothing works any more, and results are meaningless.

@@ -121,14 +121,12 @@ impl Inner {
     ) -> (Doing<'call>, Vec<Undo>, bool) {
         // Whatever a context ends is gone with it.
         let context = if function.effects.is_empty() { 0 } else { current::context(&self.base) };
-        let is_capturing = || {
+        let may_capture = || {
             let state = self.lock();
             state.objects.captures + state.capturing > 0
         };
-        let may_be = function.stream.is_some() && !function.effects.is_empty();
         // SAFETY: 1: duty 1.
-        let is_captured =
-            may_be && is_capturing() && unsafe { nodes::captures_memory(&self.base, function, words) };
+        let is_captured = unsafe { nodes::captures_memory(&self.base, function, words, may_capture) };
         let mut state = self.lock();
         state.count += 1;
         let doing = Doing { number: state.count, function, words, context, is_captured };

@@ -20,6 +20,25 @@ fn made(result: Result<(), Error>) -> Result<bool, Error> {
 }
 
 impl Program {
+    /// Two functions of the host: one that takes its time, and one that comes after it. If it has run before, the program says so at its end.
+    pub(crate) fn told_late(
+        &mut self,
+    ) -> (impl FnOnce() + Send + 'static, impl FnOnce() + Clone + Send + 'static) {
+        let time = Duration::from_micros(self.random.pace().busy);
+        let (done, early) = (Arc::new(AtomicBool::new(false)), self.early.clone());
+        let does = done.clone();
+        let first = move || {
+            thread::sleep(time);
+            does.store(true, Ordering::SeqCst);
+        };
+        let second = move || {
+            if !done.load(Ordering::SeqCst) {
+                early.store(true, Ordering::SeqCst);
+            }
+        };
+        (first, second)
+    }
+
     fn function(
         &mut self,
         stream: &CudaStream,
@@ -58,13 +77,8 @@ impl Program {
     /// then, or be recorded once more.
     pub(crate) fn order_streams(&mut self) -> Result<(), Error> {
         let (first, mut second, other) = (self.stream(), self.stream(), self.stream());
-        let (time, again) = (Duration::from_micros(self.random.pace().busy), self.random.one_in(2));
-        let done = Arc::new(AtomicBool::new(false));
-        let (does, looks) = (done.clone(), self.early.clone());
-        self.function(&first, move || {
-            thread::sleep(time);
-            does.store(true, Ordering::SeqCst);
-        })?;
+        let ((does, looks), again) = (self.told_late(), self.random.one_in(2));
+        self.function(&first, does)?;
         match self.random.below(5) {
             0 => {
                 let start = TimingEvent::new(&self.ctx, EventFlags::empty())?;
@@ -88,10 +102,6 @@ impl Program {
                 event.close()?;
             }
         }
-        self.function(&second, move || {
-            if !done.load(Ordering::SeqCst) {
-                looks.store(true, Ordering::SeqCst);
-            }
-        })
+        self.function(&second, looks)
     }
 }

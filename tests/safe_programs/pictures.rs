@@ -12,9 +12,7 @@ use cuda_launch::texture::{
 };
 use cuda_launch::{CaptureMode, CudaGraph, CudaStream, DeviceBuffer, Error, LaunchConfig, cuda_module};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
 
 #[cuda_module("tests/kernels/objects.ptx")]
 mod kernels {
@@ -195,7 +193,7 @@ impl Program {
     pub(crate) fn close_objects(&mut self) -> Result<(), Error> {
         let (stream, other, value) = (self.stream(), self.stream(), self.float());
         let [looks, as_work, reads] = [3, 2, 2].map(|n| self.random.one_in(n));
-        let (pace, time) = (self.random.pace(), self.random.pace().busy);
+        let (pace, (does, is_late)) = (self.random.pace(), self.told_late());
         let Pictures { kernels, cells: [from, to, _], .. } = &self.pictures;
         let picture = CudaArray::new(&self.ctx, ArrayShape::D1 { width: WIDTH }, ArrayFlags::empty())?;
         picture.copy_from_host(&other, &[value; WIDTH])?;
@@ -207,12 +205,7 @@ impl Program {
         }
         if as_work {
             // As launches do that know the handles alone: what comes after them waits for what the stream was given.
-            let (done, early) = (Arc::new(AtomicBool::new(false)), self.early.clone());
-            let does = done.clone();
-            other.call_host(move || {
-                thread::sleep(Duration::from_micros(time));
-                does.store(true, Ordering::SeqCst);
-            })?;
+            other.call_host(does)?;
             if reads {
                 texture.read_on(&other)?;
                 picture.copy_from_host(&stream, &[value; WIDTH])?;
@@ -220,9 +213,7 @@ impl Program {
                 target.write_on(&other)?;
                 to.copy_to_host(&stream, &mut [0; WIDTH])?;
             }
-            if !done.load(Ordering::SeqCst) {
-                early.store(true, Ordering::SeqCst);
-            }
+            is_late();
         }
         pace.set(&stream)?;
         kernels.sample(&stream, LINE, &texture, &mut out)?;

@@ -11,9 +11,6 @@ use cuda_launch::operation::{
 };
 use cuda_launch::{DeviceBuffer, Error, PinnedBuffer};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::Duration;
 
 impl Program {
     /// Memory that comes from the host replaces what a buffer holds, and what it held goes to the host. Everything that the operation owns
@@ -56,12 +53,23 @@ impl Program {
         let other = with_context(move |cx| {
             from_result(cx.stream().and_then(|stream| DeviceBuffer::filled(stream, HALF, number)))
         });
-        let (memory, other) = zip!(value(memory), other).unzip();
+        // Nothing but the operation orders this against what comes after it.
+        let (does, looks) = self.told_late();
+        let both = zip!(value(memory), other).and_then_with_context(move |cx, both| {
+            from_result(cx.stream().and_then(|stream| stream.call_host(does)).map(|()| both))
+        });
+        let (memory, other) = both.unzip();
         let changed = memory
             .and_then(move |memory| copy_to_pinned(memory, host))
-            .and_then(move |(memory, host)| memset(memory, then).map(move |memory| (memory, host)))
-            .schedule(first);
-        let copied = other.arc().and_then(copy_to_host).schedule(second);
+            .and_then(move |(memory, host)| memset(memory, then).map(move |memory| (memory, host)));
+        let look = looks.clone();
+        let changed = changed.and_then_with_context(move |cx, changed| {
+            from_result(cx.stream().and_then(|stream| stream.call_host(look)).map(|()| changed))
+        });
+        let copied = other.arc().and_then(copy_to_host).and_then_with_context(move |cx, copied| {
+            from_result(cx.stream().and_then(|stream| stream.call_host(looks)).map(|()| copied))
+        });
+        let (changed, copied) = (changed.schedule(first), copied.schedule(second));
         let (copied, (memory, host)) = if swap {
             (block_on(copied)?, block_on(changed)?)
         } else {
@@ -113,28 +121,17 @@ impl Program {
 
     /// After what an event marks, or what a stream was given, which nothing else orders against the operation.
     pub(crate) fn operation_after(&mut self) -> Result<(), Error> {
-        let (stream, policy, early) = (self.stream(), self.policy(), self.early.clone());
-        let time = Duration::from_micros(self.random.pace().busy);
-        let done = Arc::new(AtomicBool::new(false));
-        let does = done.clone();
-        stream.call_host(move || {
-            thread::sleep(time);
-            does.store(true, Ordering::SeqCst);
-        })?;
+        let (stream, policy, (does, looks)) = (self.stream(), self.policy(), self.told_late());
+        stream.call_host(does)?;
         let after = if self.random.one_in(2) {
             let event = self.ctx.new_event()?;
             event.record(&stream)?;
-            from_event(event, done).boxed()
+            from_event(event, looks).boxed()
         } else {
-            from_stream(&stream, done).boxed()
+            from_stream(&stream, looks).boxed()
         };
-        let look = after.and_then_with_context(move |cx, done| {
-            let look = move || {
-                if !done.load(Ordering::SeqCst) {
-                    early.store(true, Ordering::SeqCst);
-                }
-            };
-            from_result(cx.stream().and_then(|stream| stream.call_host(look)))
+        let look = after.and_then_with_context(move |cx, looks| {
+            from_result(cx.stream().and_then(|stream| stream.call_host(looks)))
         });
         block_on(look.schedule(policy))
     }

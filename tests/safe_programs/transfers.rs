@@ -46,35 +46,37 @@ impl Program {
 
     /// Two parts of the output of an operation, used on two streams: it runs once, and both come after it.
     pub(crate) fn unzip_operation(&mut self) -> Result<(), Error> {
-        let ([first, second], swap) = ([self.policy(), self.policy()], self.random.one_in(2));
+        let ([first, second], swap) = ([self.stream(), self.stream()], self.random.one_in(2));
         let [number, then] = [(); 2].map(|()| self.random.number());
         let (memory, id) = self.take_device_buffer()?;
         let host = PinnedBuffer::zeroed(&self.ctx, 2 * HALF, PinnedFlags::empty())?;
         let other = with_context(move |cx| {
             from_result(cx.stream().and_then(|stream| DeviceBuffer::filled(stream, HALF, number)))
         });
-        // Nothing but the operation orders this against what comes after it.
+        // Nothing but the operation orders this against what comes after it, until that uses the memory.
         let (does, looks) = self.told_late();
         let both = zip!(value(memory), other).and_then_with_context(move |cx, both| {
             from_result(cx.stream().and_then(|stream| stream.call_host(does)).map(|()| both))
         });
         let (memory, other) = both.unzip();
+        let look = looks.clone();
         let changed = memory
+            .and_then_with_context(move |cx, memory| {
+                from_result(cx.stream().and_then(|stream| stream.call_host(look)).map(|()| memory))
+            })
             .and_then(move |memory| copy_to_pinned(memory, host))
             .and_then(move |(memory, host)| memset(memory, then).map(move |memory| (memory, host)));
-        let look = looks.clone();
-        let changed = changed.and_then_with_context(move |cx, changed| {
-            from_result(cx.stream().and_then(|stream| stream.call_host(look)).map(|()| changed))
-        });
-        let copied = other.arc().and_then(copy_to_host).and_then_with_context(move |cx, copied| {
-            from_result(cx.stream().and_then(|stream| stream.call_host(looks)).map(|()| copied))
-        });
-        let (changed, copied) = (changed.schedule(first), copied.schedule(second));
+        let copied = other
+            .and_then_with_context(move |cx, other| {
+                from_result(cx.stream().and_then(|stream| stream.call_host(looks)).map(|()| other))
+            })
+            .arc()
+            .and_then(copy_to_host);
         let (copied, (memory, host)) = if swap {
-            (block_on(copied)?, block_on(changed)?)
+            (copied.submit_on(&first)?.0, changed.submit_on(&second)?.0)
         } else {
-            let changed = block_on(changed)?;
-            (block_on(copied)?, changed)
+            let changed = changed.submit_on(&first)?.0;
+            (copied.submit_on(&second)?.0, changed)
         };
         assert_halves(host.as_slice()?, self.holds[id], "what one part of an operation's output held");
         assert_all(copied.as_slice()?, number, "the other part of an operation's output");

@@ -1,8 +1,9 @@
-//! Random programs in safe code against what the same steps do one after the other: buffers of every kind of memory (of pools,
-//! managed, pinned, mapped, growing, variables of modules), halves and chunks of them on several threads, pitched rows, arrays, textures and
-//! surfaces, constants, memory that is lent, tensors, batches of copies, streams of all kinds, and more of them than memory has bits for,
-//! graphs of all kinds of nodes, captures, plans and prepared launches, operations, two devices, host functions, drops, forgets, panics.
-//! Whatever a program does, its results are those of its text, and nothing stays behind.
+//! Random programs in safe code against what the same steps do one after the other: buffers of every kind of memory (of pools, also those
+//! of another device, managed, pinned, mapped, growing, variables of modules), halves and chunks of them on several threads, pitched rows,
+//! arrays, levels of arrays, textures and surfaces, tensor maps, constants, memory that is lent, tensors, batches of copies, copies through
+//! the host, streams of all kinds, and more of them than memory has bits for, events, graphs of all kinds of nodes, loops and choices among
+//! them, captures, plans and prepared launches, operations, two devices, host functions, drops, closes, forgets, panics. Whatever a program
+//! does, its results are those of its text, and nothing stays behind.
 //!
 //! A failure names its seed. Another number of programs, one of them, some from that one on, or only steps with certain names:
 //!
@@ -18,12 +19,16 @@
 #![allow(unsafe_code)] // The environment, before anything else runs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "safe_programs/branches.rs"]
+mod branches;
 #[path = "safe_programs/change.rs"]
 mod change;
 #[path = "safe_programs/chunks.rs"]
 mod chunks;
 #[path = "safe_programs/copies.rs"]
 mod copies;
+#[path = "safe_programs/events.rs"]
+mod events;
 #[path = "safe_programs/graph_witness.rs"]
 mod graph_witness;
 #[path = "safe_programs/graphs.rs"]
@@ -34,6 +39,8 @@ mod host_memory;
 mod kinds;
 #[path = "safe_programs/lent.rs"]
 mod lent;
+#[path = "safe_programs/levels.rs"]
+mod levels;
 #[path = "safe_programs/mappings.rs"]
 mod mappings;
 #[path = "safe_programs/memory.rs"]
@@ -52,14 +59,22 @@ mod pictures;
 mod pools;
 #[path = "safe_programs/program.rs"]
 mod program;
+#[path = "safe_programs/replays.rs"]
+mod replays;
 #[path = "safe_programs/rows.rs"]
 mod rows;
+#[path = "safe_programs/shared_pools.rs"]
+mod shared_pools;
 #[path = "support/spies.rs"]
 mod spies;
 #[path = "safe_programs/streams.rs"]
 mod streams;
 #[path = "safe_programs/tensors.rs"]
 mod tensors;
+#[path = "safe_programs/tiles.rs"]
+mod tiles;
+#[path = "safe_programs/transfers.rs"]
+mod transfers;
 #[path = "safe_programs/tree_launches.rs"]
 mod tree_launches;
 #[path = "safe_programs/trees.rs"]

@@ -20,6 +20,8 @@ pub(crate) struct Doing<'call> {
     pub(crate) words: &'call [u64],
     /// The context that is current.
     pub(crate) context: u64,
+    /// Whether it adds a node to a capture: the graph allocates or frees the memory, each time that it is launched.
+    pub(crate) is_captured: bool,
 }
 
 /// A change that is undone if the driver refuses the call.
@@ -32,6 +34,11 @@ pub(crate) enum Undo {
 impl Doing<'_> {
     fn word(&self, number: usize) -> u64 {
         self.words.get(number).copied().unwrap_or(0)
+    }
+
+    /// What it does to objects itself.
+    fn effects(&self) -> &'static [Effect] {
+        if self.is_captured { &[] } else { &self.function.effects }
     }
 
     /// The handle in an argument.
@@ -47,8 +54,7 @@ impl Doing<'_> {
 
     /// The size of the device memory that the call allocates.
     pub(crate) fn bytes(&self) -> u64 {
-        self.function
-            .effects
+        self.effects()
             .iter()
             .map(|effect| self.size(effect))
             .filter(|(_, counted)| *counted)
@@ -103,7 +109,7 @@ impl Doing<'_> {
         let (mut undo, mut problems) = (Vec::new(), Vec::new());
         problems.extend(self.dead(objects));
         problems.extend(self.other_context(objects, stream));
-        for effect in &self.function.effects {
+        for effect in self.effects() {
             match *effect {
                 Effect::Ends(kind, at) => self.end(objects, kind, at, 1, &mut undo, &mut problems),
                 Effect::Unshares(kind, at, shares) => {
@@ -248,13 +254,17 @@ impl Doing<'_> {
 
     /// Records the objects that exist after a successful call.
     pub(crate) fn done(&self, objects: &mut Objects, results: &[(usize, u64)]) {
-        for effect in &self.function.effects {
+        let received = |at: usize| results.iter().find(|(number, _)| *number == at).map(|(_, word)| *word);
+        if let (true, Some(address)) = (self.is_captured, received(0)) {
+            // Of a graph, as the address of an allocation node is: see `nodes::memory`.
+            objects.forget_freed(address, self.word(1));
+        }
+        for effect in self.effects() {
             match *effect {
                 Effect::Makes(kind, at, size) => {
                     let (mut bytes, counted) = self.size(effect);
                     if let Size::Rows(pitch, _, rows) = size {
-                        let pitch = results.iter().find(|(number, _)| *number == pitch);
-                        bytes = pitch.map_or(bytes, |(_, pitch)| pitch.saturating_mul(self.word(rows)));
+                        bytes = received(pitch).map_or(bytes, |pitch| pitch.saturating_mul(self.word(rows)));
                     }
                     let new = self.made(objects, kind, at, results);
                     if new.address != 0 {
@@ -267,9 +277,9 @@ impl Doing<'_> {
                         objects.make(new);
                     }
                 }
-                Effect::Tells(at) => {
-                    let told = results.iter().find(|(number, _)| *number == at);
-                    told.into_iter().for_each(|(_, address)| objects.forget_freed(*address));
+                Effect::Tells(at, size) => {
+                    let bytes = size.and_then(received).unwrap_or(1);
+                    received(at).into_iter().for_each(|address| objects.forget_freed(address, bytes));
                 }
                 Effect::Belongs(kind, at, owner) => {
                     let new = self.made(objects, kind, at, results);

@@ -16,7 +16,7 @@ use crate::kind::Kind;
 use crate::launch::{Launch, Raw};
 use crate::ledger::Problem;
 use crate::lists;
-use crate::nodes::Node;
+use crate::nodes::{self, Node};
 use crate::objects::Objects;
 use crate::procs;
 use crate::ptx_version;
@@ -97,6 +97,8 @@ struct Begun {
     sticky: Option<CUresult>,
     /// Whether it would exceed the memory limit.
     is_too_much: bool,
+    /// See [`Doing::is_captured`].
+    is_captured: bool,
 }
 
 /// Called by all shims.
@@ -130,8 +132,12 @@ impl Layer for Inner {
         let kernel = raw.as_ref().map(|raw| unsafe { self.kernel(raw.function) });
         let is_about_context = function.is_of_current || !function.effects.is_empty();
         let context = if is_about_context { current::context(&self.base) } else { 0 };
+        let may_capture = || self.lock().objects.captures > 0;
+        // SAFETY: 1: duty 1.
+        let is_captured = unsafe { nodes::captures_memory(&self.base, function, words, may_capture) };
+        let launch = raw.as_ref().zip(kernel.as_deref());
         // SAFETY: 1: duty 1; 2: the kernel was queried with the handle in `raw`, which was read from the words.
-        let begun = unsafe { self.begin(function, words, context, raw.as_ref().zip(kernel.as_deref())) };
+        let begun = unsafe { self.begin(function, words, context, launch, is_captured) };
         let verdict = judge(&begun.faults, &begun.call);
         let too_new = self.is_too_new(function, words, raw.as_ref());
         // SAFETY: 1: duty 1.
@@ -214,6 +220,7 @@ impl Inner {
         words: &[u64],
         context: u64,
         launch: Option<(&Raw, &Kernel)>,
+        is_captured: bool,
     ) -> Begun {
         // SAFETY: 1: duties 1 and 2. Outside the lock, because it may read much.
         let parameters = launch.and_then(|(raw, kernel)| unsafe { raw.parameters(kernel) });
@@ -244,7 +251,7 @@ impl Inner {
             end: OnceLock::new(),
         });
         state.write(call.clone());
-        let doing = Doing { number, function, words, context };
+        let doing = Doing { number, function, words, context, is_captured };
         // The meaning of a default stream depends on the current context, and drivers refuse a kernel of another context there: a program
         // may simply try a launch instead of querying the current context.
         let launched = launch.map(|(raw, _)| (raw.function, raw.stream));
@@ -255,7 +262,7 @@ impl Inner {
         let used = state.objects.counted.saturating_add(state.asked);
         let is_too_much = bytes > 0 && state.budget.is_some_and(|budget| used.saturating_add(bytes) > budget);
         state.asked = state.asked.saturating_add(bytes);
-        Begun { call, faults: state.faults.clone(), undo, sticky: state.sticky, is_too_much }
+        Begun { call, faults: state.faults.clone(), undo, sticky: state.sticky, is_too_much, is_captured }
     }
 
     /// Records the outcome of the call.
@@ -286,7 +293,7 @@ impl Inner {
             .as_ref()
             .and_then(|results| unsafe { lists::listed(&self.base, function, words, results) });
         let number = begun.call.number;
-        let doing = Doing { number, function, words, context };
+        let doing = Doing { number, function, words, context, is_captured: begun.is_captured };
         let mut state = self.lock();
         state.asked = state.asked.saturating_sub(doing.bytes());
         let (mut arguments, mut recorded_by_node) = (Vec::new(), None);
@@ -294,6 +301,10 @@ impl Inner {
             (Some(results), _) => {
                 doing.done(&mut state.objects, results);
                 listed.iter().for_each(|listed| doing.lists(&mut state.objects, listed));
+                // SAFETY: 1: duty 1, and the call succeeded.
+                if let Some((address, bytes)) = unsafe { nodes::memory(function, words) } {
+                    state.objects.forget_freed(address, bytes);
+                }
                 // SAFETY: 1: duty 1, and the call succeeded.
                 if let Some(Node::Records(event)) = unsafe { Node::of(function, words) } {
                     recorded_by_node = Some(decode::handle(Kind::Event, event, &mut state.objects));

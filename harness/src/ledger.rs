@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 /// The objects that calls have created and not released, and the calls that used an object after it was destroyed.
 ///
-/// Only calls through the spy count. Objects that are released with another one (functions of a module, nodes of a graph) are not listed.
+/// Only calls through the spy count. Objects that are released with another one (functions of a module, nodes of a graph) are not listed,
+/// nor is memory that launches of a graph allocate and free, by its nodes or by calls that were captured.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     pub(crate) live: Vec<Entry>,

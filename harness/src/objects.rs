@@ -221,29 +221,31 @@ impl Objects {
     /// Assigns the range to the new object; earlier objects there were destroyed, or are the same memory under
     /// another name.
     fn claim(&mut self, start: u64, bytes: u64, place: Place) {
-        let end = start.saturating_add(bytes);
-        let before: Vec<u64> = self
-            .ranges
-            .range(..end)
-            .rev()
-            .take_while(|(_, old)| {
-                let object = self.all.get(old);
-                object.is_some_and(|object| object.address.saturating_add(object.bytes.max(1)) > start)
-            })
-            .map(|(at, _)| *at)
-            .collect();
-        for at in before {
+        for (at, _) in self.overlapping(start, bytes) {
             self.ranges.remove(&at);
         }
         self.ranges.insert(start, place);
     }
 
-    /// Forgets freed memory at an address where there is something else now.
-    pub(crate) fn forget_freed(&mut self, address: u64) {
-        let freed =
-            self.memory_at(address).filter(|(place, _)| self.at(*place).is_some_and(|o| !o.is_live()));
-        if let Some((_, offset)) = freed {
-            self.ranges.remove(&(address - offset));
+    /// What is known of a range: start addresses and objects.
+    fn overlapping(&self, start: u64, bytes: u64) -> Vec<(u64, Place)> {
+        let reaches = |place: &Place| {
+            let object = self.all.get(place);
+            object.is_some_and(|object| object.address.saturating_add(object.bytes.max(1)) > start)
+        };
+        let before = self.ranges.range(..start.saturating_add(bytes)).rev();
+        before.take_while(|(_, place)| reaches(place)).map(|(at, place)| (*at, *place)).collect()
+    }
+
+    /// Forgets freed memory in a range where there is something else now, that no call made.
+    pub(crate) fn forget_freed(&mut self, start: u64, bytes: u64) {
+        for (at, place) in self.overlapping(start, bytes.max(1)) {
+            let Some(object) = self.all.get(&place).filter(|object| !object.is_live()) else { continue };
+            let key = (object.name.kind().family(), object.address);
+            self.ranges.remove(&at);
+            if self.latest.get(&key) == Some(&place) {
+                self.latest.remove(&key);
+            }
         }
     }
 

@@ -11,8 +11,9 @@ pub(crate) enum Effect {
     Finds(Kind, usize),
     /// Looks an object up, or makes one, that belongs to the one that the second argument names.
     Belongs(Kind, usize, usize),
-    /// Tells the address of memory that no call makes, such as a variable of a module. Memory that was freed there has gone.
-    Tells(usize),
+    /// Tells the address, and perhaps the size, of memory that no call makes, such as a variable of a module. Memory that was freed there
+    /// has gone.
+    Tells(usize, Option<usize>),
     /// Destroys the object that the argument names.
     Ends(Kind, usize),
     /// Ends what starts in the range: address and size.
@@ -106,6 +107,7 @@ const RULES: &[(&str, Effect)] = &[
     ("cuGraphInstantiateWithParams", Makes(Kind::ExecutableGraph, 0, Size::None)),
     ("cuGraphNodeFindInClone", Belongs(Kind::GraphNode, 0, 2)),
     ("cuGraphRetainUserObject", Unshares(Kind::UserObject, 1, Shares::Moved(2, 3))),
+    ("cuGraphicsResourceGetMappedPointer_v2", Tells(0, Some(1))),
     ("cuGraphicsUnregisterResource", Ends(Kind::GraphicsResource, 0)),
     ("cuGreenCtxCreate", Makes(Kind::GreenContext, 0, Size::None)),
     ("cuGreenCtxDestroy", Ends(Kind::GreenContext, 0)),
@@ -116,9 +118,9 @@ const RULES: &[(&str, Effect)] = &[
     ("cuIpcOpenEventHandle", Makes(Kind::Event, 0, Size::None)),
     ("cuIpcOpenMemHandle_v2", Makes(Kind::IpcMemory, 0, Size::None)),
     ("cuKernelGetFunction", Belongs(Kind::Function, 0, 1)),
-    ("cuLibraryGetGlobal", Tells(0)),
+    ("cuLibraryGetGlobal", Tells(0, Some(1))),
     ("cuLibraryGetKernel", Belongs(Kind::Kernel, 0, 1)),
-    ("cuLibraryGetManaged", Tells(0)),
+    ("cuLibraryGetManaged", Tells(0, Some(1))),
     ("cuLibraryGetModule", Belongs(Kind::Module, 0, 1)),
     ("cuLibraryLoadData", Makes(Kind::Library, 0, Size::None)),
     ("cuLibraryLoadFromFile", Makes(Kind::Library, 0, Size::None)),
@@ -140,6 +142,7 @@ const RULES: &[(&str, Effect)] = &[
     ("cuMemFreeHost", Ends(Kind::HostMemory, 0)),
     ("cuMemFree_v2", Ends(Kind::Memory, 0)),
     ("cuMemHostAlloc", Makes(Kind::HostMemory, 0, Size::Plain(1))),
+    ("cuMemHostGetDevicePointer_v2", Tells(0, None)),
     ("cuMemHostRegister_v2", Makes(Kind::Registration, 0, Size::Plain(1))),
     ("cuMemHostUnregister", Ends(Kind::Registration, 0)),
     ("cuMemImportFromShareableHandle", Makes(Kind::PhysicalMemory, 0, Size::None)),
@@ -155,7 +158,7 @@ const RULES: &[(&str, Effect)] = &[
     ("cuMipmappedArrayDestroy", Ends(Kind::MipmappedArray, 0)),
     ("cuMipmappedArrayGetLevel", Belongs(Kind::Array, 0, 1)),
     ("cuModuleGetFunction", Belongs(Kind::Function, 0, 1)),
-    ("cuModuleGetGlobal_v2", Tells(0)),
+    ("cuModuleGetGlobal_v2", Tells(0, Some(1))),
     ("cuModuleLoad", Makes(Kind::Module, 0, Size::None)),
     ("cuModuleLoadData", Makes(Kind::Module, 0, Size::None)),
     ("cuModuleLoadDataEx", Makes(Kind::Module, 0, Size::None)),

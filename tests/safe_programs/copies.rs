@@ -2,14 +2,17 @@
 
 #![deny(unsafe_code)]
 
-use crate::change::{HALF, assert_all};
-use crate::program::Program;
+use crate::change::{HALF, assert_all, assert_halves};
+use crate::kinds::Memory;
+use crate::pause;
+use crate::program::{ARRAY, Buffer, Program};
 use cuda_launch::memory::{CopyBatch, CopySource, CopyTarget, Extent, RegionBatch, RowLayout};
+use cuda_launch::texture::{ArrayFlags, CudaArray, MipmappedArray};
 use cuda_launch::{CudaStream, Error};
 
 /// Half a buffer as ten rows, as the array has them.
-const LAYOUT: RowLayout = RowLayout::packed::<u32>(HALF / 10, 10);
-const EXTENT: Extent = Extent::rows(HALF / 10, 10);
+pub(crate) const LAYOUT: RowLayout = RowLayout::packed::<u32>(HALF / 10, 10);
+pub(crate) const EXTENT: Extent = Extent::rows(HALF / 10, 10);
 
 impl Program {
     /// One that takes batches: not the default stream.
@@ -88,5 +91,104 @@ impl Program {
         let mut batch = RegionBatch::new();
         batch.push(source, target, EXTENT)?;
         batch.submit(&stream)
+    }
+
+    /// A buffer ends while it is cloned, or after it; its clone, or one of host memory, takes its place.
+    pub(crate) fn clone_buffer(&mut self) -> Result<(), Error> {
+        let (stream, place, value) =
+            (self.stream(), self.random.below(self.buffers.len()), self.random.number());
+        let Buffer { memory, id } = &self.buffers[place];
+        let held = self.holds[*id];
+        let (copy, holds) = match self.random.below(4) {
+            0 => (stream.clone_htod(&[value; 2 * HALF])?, [value; 2]),
+            1 => (stream.alloc_zeros(2 * HALF)?, [0; 2]),
+            2 => {
+                assert_halves(&stream.clone_dtoh(&memory.view())?, held, "what was cloned to the host");
+                return Ok(());
+            }
+            _ => (stream.clone_dtod(&memory.view())?, held),
+        };
+        self.buffers.swap_remove(place);
+        self.put_buffer(Memory::Device(copy), holds);
+        Ok(())
+    }
+
+    /// Half a buffer, or the array, to or from host memory that is not pinned: all of it, or the middle of it.
+    pub(crate) fn copy_through_host(&mut self) -> Result<(), Error> {
+        let (stream, index, half) =
+            (self.stream(), self.random.below(self.buffers.len()), self.random.below(2));
+        let (way, value) = (self.random.below(6), self.random.number());
+        let Buffer { memory, id } = &mut self.buffers[index];
+        let holds = &mut self.holds[*id][half];
+        // A row and a column around it.
+        let mut around = vec![!value; (HALF / 10 + 1) * 11];
+        let layout = RowLayout::packed::<u32>(HALF / 10 + 1, 11);
+        match way {
+            0 => {
+                memory.half_mut(half).copy_from_host(&stream, &[value; HALF])?;
+                *holds = value;
+            }
+            1 => {
+                let mut seen = [0; HALF];
+                memory.half(half).copy_to_host(&stream, &mut seen)?;
+                assert_all(&seen, *holds, "what was copied to the host");
+            }
+            2 => {
+                let mut seen = [0; HALF];
+                self.array.copy_to_host(&stream, &mut seen)?;
+                assert_all(&seen, self.array_holds, "an array that was copied to the host");
+            }
+            3 => {
+                memory.view_mut().split_at(HALF * half).1.slice(..HALF).set_zero(&stream)?;
+                *holds = 0;
+            }
+            4 => {
+                around.fill(value);
+                around[..HALF / 10 + 1].fill(!value);
+                let source = CopySource::host(&around, layout).at(1, 1, 0);
+                let mut target = memory.half_mut(half);
+                stream.copy_region(&source, &mut CopyTarget::device(&mut target, LAYOUT), EXTENT)?;
+                *holds = value;
+            }
+            _ => {
+                let source = memory.half(half);
+                let mut target = CopyTarget::host(&mut around, layout).at(1, 1, 0);
+                stream.copy_region(&CopySource::device(&source, LAYOUT), &mut target, EXTENT)?;
+                for (y, row) in around.chunks(HALF / 10 + 1).enumerate() {
+                    let inside = if y == 0 { !value } else { *holds };
+                    assert_eq!(row[0], !value, "beside a region that was copied to the host");
+                    assert_all(&row[1..], inside, "a region that was copied to the host");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// An array, or a level of one, ends while it is copied.
+    pub(crate) fn copy_from_ended(&mut self) -> Result<(), Error> {
+        let (writes, stream, value) = (self.stream(), self.stream(), self.random.number());
+        let (index, half) = (self.random.below(self.buffers.len()), self.random.below(2));
+        let [levels, close] = [(); 2].map(|()| self.random.one_in(2));
+        let Self { ctx, buffers, holds, random, .. } = self;
+        let Buffer { memory, id } = &mut buffers[index];
+        let mut target = memory.half_mut(half);
+        let all = if levels { Some(MipmappedArray::new(ctx, ARRAY, ArrayFlags::empty(), 2)?) } else { None };
+        let array = match &all {
+            Some(all) => all.level(0)?,
+            None => CudaArray::new(ctx, ARRAY, ArrayFlags::empty())?,
+        };
+        array.copy_from_host(&writes, &[value; HALF])?;
+        let handle = all.as_ref().map_or(array.raw().addr(), |all| all.raw().addr());
+        pause::ends_before(handle, &stream, random.pace().busy)?;
+        stream.copy_region(&array.as_source(), &mut CopyTarget::device(&mut target, LAYOUT), EXTENT)?;
+        holds[*id][half] = value;
+        if close {
+            array.close()?;
+            all.map_or(Ok(()), MipmappedArray::close)?;
+        } else {
+            drop((array, all));
+        }
+        pause::nothing_ended_early();
+        Ok(())
     }
 }

@@ -116,7 +116,14 @@ impl Program {
     pub(crate) fn capture(&mut self) -> Result<(), Error> {
         let planned: Vec<_> = (0..1 + self.random.below(4)).map(|_| self.plan(Change::random)).collect();
         let (forks, keep) = (self.random.one_in(3), self.random.one_in(2));
-        let exec = self.record(&planned, forks, keep)?.instantiate(InstantiateFlags::empty())?;
+        let graph = self.record(&planned, forks, keep)?;
+        let mut flags = InstantiateFlags::empty();
+        // Older drivers take no such flag.
+        if self.random.one_in(3) && self.ctx.driver().has("cuGraphInstantiateWithParams") {
+            flags = InstantiateFlags::UPLOAD;
+        }
+        let exec = graph.instantiate(flags)?;
+        graph.close()?;
         let changes = planned.into_iter().map(|planned| self.part(planned)).collect();
         let made = if forks { Made::CapturedWithForks } else { Made::Captured };
         self.graphs.push(Graph { exec, changes, made });

@@ -28,11 +28,16 @@ impl Program {
             self.physical = Some(Physical { memory, addresses, id: self.new_id([0; 2]), filled: false });
         }
         let (stream, place, value) = (self.stream(), self.random.below(2), self.random.number());
+        let far = self.peer()?.filter(|_| self.random.one_in(2));
         let Self { physical: Some(physical), ctx, holds, .. } = self else { return Ok(None) };
         let Physical { memory, addresses, id, filled } = physical;
         // A buffer has it, or a graph.
         let Ok(mapping) = Mapping::new(addresses, place * memory.byte_len(), memory) else { return Ok(None) };
         mapping.set_access((&*ctx).into(), MemoryAccess::ReadWrite)?;
+        if let Some(far) = &far {
+            mapping.set_access(far.into(), MemoryAccess::ReadWrite)?;
+            assert_eq!(mapping.access(far.into())?, MemoryAccess::ReadWrite);
+        }
         let Ok(mut buffer) = DeviceBuffer::from_mapping(mapping, 2 * HALF) else { return Ok(None) };
         if !*filled {
             buffer.view_mut().fill(&stream, value)?;

@@ -3,9 +3,11 @@
 #![deny(unsafe_code)]
 
 use crate::change::{CONFIG, Change, HALF, Planned, Random, assert_all, assert_halves, range};
+use crate::copies::{EXTENT, LAYOUT};
 use crate::pause::Pace;
 use crate::program::ARRAY;
 use crate::program::Program;
+use cuda_launch::memory::{CopySource, CopyTarget};
 use cuda_launch::texture::{ArrayFlags, CudaArray};
 use cuda_launch::{CudaStream, DeviceBuffer, Error};
 use std::thread;
@@ -208,11 +210,23 @@ impl Program {
         let Self { buffers, holds, far: far_stream, kernels, random, .. } = self;
         let buffer = &mut buffers[index];
         let near = &mut buffer.memory.half_mut(half);
-        let there = random.one_in(2);
+        let (there, as_region) = (random.one_in(2), random.one_in(3));
         let on = if random.one_in(2) { &*far_stream } else { &stream };
         let mut copy = || {
             pace.set(on)?;
-            if there { far.view_mut().copy_from_peer(on, near) } else { near.copy_from_peer(on, &far) }
+            match (there, as_region) {
+                (true, false) => far.view_mut().copy_from_peer(on, near),
+                (false, false) => near.copy_from_peer(on, &far),
+                (true, true) => {
+                    let (source, mut far) = (near.as_view(), far.view_mut());
+                    let mut target = CopyTarget::device(&mut far, LAYOUT);
+                    on.copy_region_peer(&CopySource::device(&source, LAYOUT), &mut target, EXTENT)
+                }
+                (false, true) => {
+                    let mut target = CopyTarget::device(near, LAYOUT);
+                    on.copy_region_peer(&CopySource::device(&far.view(), LAYOUT), &mut target, EXTENT)
+                }
+            }
         };
         if on_thread {
             thread::scope(|scope| scope.spawn(copy).join().unwrap())?;

@@ -6,8 +6,8 @@
 use crate::change::{CONFIG, HALF, Halves, Random, assert_halves, kernels};
 use crate::program::{Buffer, Program};
 use cuda_launch::operation::{
-    self, BoxedOperation, DeviceOperation, Either, ExecutionContext, RoundRobin, SchedulingPolicy, block_on,
-    copy_to_host, from_result, memset, select, value, zeroed, zip,
+    self, BoxedOperation, DeviceOperation, Either, ExecutionContext, RoundRobin, SchedulingPolicy,
+    SingleStream, ThreadAffine, block_on, copy_to_host, from_result, memset, select, value, zeroed, zip,
 };
 use cuda_launch::{DeviceBuffer, Error};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -17,12 +17,12 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
-type Chain = BoxedOperation<'static, DeviceBuffer<u32>>;
-type Policy = Arc<dyn SchedulingPolicy>;
+pub(crate) type Chain = BoxedOperation<'static, DeviceBuffer<u32>>;
+pub(crate) type Policy = Arc<dyn SchedulingPolicy>;
 
 /// One link of a chain: what happens to its buffer.
 #[derive(Clone, Copy)]
-enum Link {
+pub(crate) enum Link {
     Step(u32, u32),
     Fill(u32),
     /// The chain so far and this step, on a stream of its own.
@@ -105,29 +105,33 @@ fn unwind<T>() -> T {
 }
 
 /// Polls once, and asks nobody to wake it.
-fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+pub(crate) fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
     std::pin::Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
 }
 
 impl Program {
-    fn policy(&mut self) -> Policy {
+    pub(crate) fn policy(&mut self) -> Policy {
         let streams = [self.stream(), self.stream(), self.stream()];
-        Arc::new(RoundRobin::of(streams).unwrap())
+        match self.random.below(4) {
+            0 => Arc::new(ThreadAffine::of(streams).unwrap()),
+            1 => Arc::new(SingleStream::new(&streams[0])),
+            _ => Arc::new(RoundRobin::of(streams).unwrap()),
+        }
     }
 
-    fn links(&mut self, allocates: bool) -> Vec<Link> {
+    pub(crate) fn links(&mut self, allocates: bool) -> Vec<Link> {
         (0..1 + self.random.below(4)).map(|_| Link::random(&mut self.random, allocates)).collect()
     }
 
     /// A chain that owns one of the buffers, and the buffer's id.
-    fn chain(&mut self, links: &[Link]) -> Result<(Chain, usize), Error> {
+    pub(crate) fn chain(&mut self, links: &[Link]) -> Result<(Chain, usize), Error> {
         let (policy, (memory, id)) = (self.policy(), self.take_device_buffer()?);
         let add = |chain, link: &Link| link.after(chain, &self.kernels, &policy);
         Ok((links.iter().fold(value(memory).boxed(), add), id))
     }
 
     /// The chain was submitted.
-    fn apply(&mut self, links: &[Link], id: usize) {
+    pub(crate) fn apply(&mut self, links: &[Link], id: usize) {
         links.iter().for_each(|link| link.apply(&mut self.holds[id]));
     }
 
@@ -300,76 +304,6 @@ impl Program {
         assert_halves(&seen.unwrap(), before, "what a scope copied");
         for (holds, (m, a)) in self.holds[*id].iter_mut().zip(numbers) {
             *holds = holds.wrapping_mul(m).wrapping_add(a);
-        }
-        Ok(())
-    }
-
-    /// Recorded once, launched some times; its buffer comes back with what the last one left.
-    pub(crate) fn replay_operation(&mut self) -> Result<(), Error> {
-        let links = self.links(false);
-        let (chain, id) = self.chain(&links)?;
-        let mut graph = chain.graph_in(&self.ctx)?;
-        for _ in 0..self.random.below(4) {
-            let stream = self.stream();
-            match self.random.below(3) {
-                0 => graph.launch_on(&stream)?,
-                1 => graph.replay().sync_on(&stream)?,
-                _ => {
-                    let policy = Arc::new(RoundRobin::of([stream])?);
-                    // Dropped at once: the replay goes on.
-                    let _ = poll_once(&mut graph.replay().into_future().schedule(policy));
-                }
-            }
-            self.apply(&links, id);
-        }
-        self.put_back(graph.into_output(), id);
-        Ok(())
-    }
-
-    /// Two threads use what it makes, each on a stream of its own. It runs once, and what comes after it sees all of it.
-    pub(crate) fn share_operation(&mut self) -> Result<(), Error> {
-        let (links, policies) = (self.links(true), [self.policy(), self.policy()]);
-        let (last, number, busy) = (self.stream(), self.random.number(), self.random.pace().busy);
-        let (chain, id) = self.chain(&links)?;
-        let (runs, seen) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-        let count = runs.clone();
-        // Nothing but the operation orders this against what comes after it.
-        let counted = chain.and_then_with_context(move |cx, x| {
-            let run = move || {
-                thread::sleep(Duration::from_micros(busy));
-                count.fetch_add(1, Ordering::SeqCst);
-            };
-            from_result(cx.stream().and_then(|stream| stream.call_host(run)).map(|()| x))
-        });
-        let shared = counted.shared();
-        let collected = thread::scope(|scope| {
-            let threads = policies.map(|policy| {
-                let (shared, kernels) = (shared.clone(), self.kernels.clone());
-                let (runs, seen) = (runs.clone(), seen.clone());
-                scope.spawn(move || {
-                    let own = zeroed::<u32>(2 * HALF).and_then(move |y| memset(y, number));
-                    let collect = zip!(own, shared)
-                        .and_then_with_context(move |cx, both| {
-                            let look =
-                                move || _ = seen.fetch_add(runs.load(Ordering::SeqCst), Ordering::SeqCst);
-                            from_result(cx.stream().and_then(|stream| stream.call_host(look)).map(|()| both))
-                        })
-                        .and_then(move |(y, x)| kernels.collect_async_owned(CONFIG, y, x))
-                        .map(|(y, _)| y);
-                    block_on(collect.schedule(policy))
-                })
-            });
-            threads.map(|thread| thread.join().unwrap())
-        });
-        self.apply(&links, id);
-        for collected in collected {
-            let expected = self.holds[id].map(|x| number.wrapping_mul(31).wrapping_add(x));
-            assert_halves(&collected?.to_host_vec(&last)?, expected, "what is made of a shared operation");
-        }
-        assert_eq!(seen.load(Ordering::SeqCst), 2, "each sees one run of a shared operation");
-        match Arc::into_inner(shared.sync_on(&last)?) {
-            Some(memory) => self.put_back(memory, id),
-            None => self.add_buffer()?,
         }
         Ok(())
     }

@@ -1,13 +1,13 @@
 //! A driver that takes its time: the next call of a thread that submits work sleeps first, where the thread asks for it. So other
 //! threads come between what the crate does before the call and what it does after it, on any machine. And one that tells whether host
-//! memory is unregistered too early: the call itself waits for the device, so that nobody would see it otherwise.
+//! memory is unregistered, or a pool or an array destroyed, too early: a driver may wait then, and nobody would see it otherwise.
 
 #![allow(unsafe_code)] // Forwards C functions.
 #![allow(clippy::too_many_arguments)]
 
 use cuda_launch::sys::{
-    CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUdeviceptr, CUfunction, CUgraphExec, CUlaunchConfig, CUresult, CUstream,
-    Driver, pfn,
+    CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUarray, CUdeviceptr, CUfunction, CUgraphExec, CUlaunchConfig,
+    CUmemoryPool, CUmipmappedArray, CUresult, CUstream, Driver, pfn,
 };
 use cuda_launch::{CudaStream, Error};
 use std::cell::Cell;
@@ -47,33 +47,63 @@ impl Pace {
 /// Whether work has ended.
 type Ended = Arc<AtomicBool>;
 
-/// What must have ended before the next call that unregisters host memory.
-static LENT: Mutex<Vec<Ended>> = Mutex::new(Vec::new());
-static EARLY: AtomicBool = AtomicBool::new(false);
+/// What must have ended before the next call that unregisters host memory, which is 0 here, or that destroys the object with this handle.
+static LENT: Mutex<Vec<(usize, Ended)>> = Mutex::new(Vec::new());
+static EARLY: Mutex<Option<&str>> = Mutex::new(None);
 
-/// What the stream is given until now, and what is done before that, must have ended when host memory is unregistered next.
-pub(crate) fn ends_before_unregister(stream: &CudaStream, busy: u64) -> Result<(), Error> {
+/// What the stream is given until now, and what is done before that, must have ended when this pool or array is destroyed.
+pub(crate) fn ends_before(handle: usize, stream: &CudaStream, busy: u64) -> Result<(), Error> {
     let ended = Ended::default();
-    LENT.lock().unwrap().push(ended.clone());
+    LENT.lock().unwrap().push((handle, ended.clone()));
     stream.call_host(move || {
         thread::sleep(Duration::from_micros(busy));
         ended.store(true, Ordering::SeqCst);
     })
 }
 
-/// Whether it had not, since this was asked last.
-pub(crate) fn was_unregistered_early() -> bool {
-    EARLY.swap(false, Ordering::SeqCst)
+/// The same for host memory that is unregistered next.
+pub(crate) fn ends_before_unregister(stream: &CudaStream, busy: u64) -> Result<(), Error> {
+    ends_before(0, stream, busy)
+}
+
+/// Panics if it had not.
+pub(crate) fn nothing_ended_early() {
+    assert_eq!(EARLY.lock().unwrap().take(), None);
+}
+
+fn ends(what: usize, early: &'static str) {
+    let mut lent = LENT.lock().unwrap();
+    if lent.extract_if(.., |(of, _)| *of == what).any(|(_, ended)| !ended.load(Ordering::SeqCst)) {
+        *EARLY.lock().unwrap() = Some(early);
+    }
 }
 
 #[allow(non_snake_case)]
 unsafe extern "C" fn cuMemHostUnregister(start: *mut c_void) -> CUresult {
-    let lent = std::mem::take(&mut *LENT.lock().unwrap());
-    if lent.iter().any(|ended| !ended.load(Ordering::SeqCst)) {
-        EARLY.store(true, Ordering::SeqCst);
-    }
+    ends(0, "memory comes back before the copies have ended");
     // SAFETY: it stands for this function: its caller meets the duties for just this argument.
     unsafe { BASE.get().unwrap().cuMemHostUnregister(start) }
+}
+
+#[allow(non_snake_case)]
+unsafe extern "C" fn cuMemPoolDestroy(pool: CUmemoryPool) -> CUresult {
+    ends(pool.addr(), "a pool ends before the work with its memory");
+    // SAFETY: it stands for this function: its caller meets the duties for just this argument.
+    unsafe { BASE.get().unwrap().cuMemPoolDestroy(pool) }
+}
+
+#[allow(non_snake_case)]
+unsafe extern "C" fn cuArrayDestroy(array: CUarray) -> CUresult {
+    ends(array.addr(), "an array ends before the work with it");
+    // SAFETY: as above.
+    unsafe { BASE.get().unwrap().cuArrayDestroy(array) }
+}
+
+#[allow(non_snake_case)]
+unsafe extern "C" fn cuMipmappedArrayDestroy(array: CUmipmappedArray) -> CUresult {
+    ends(array.addr(), "a mipmapped array ends before the work with it");
+    // SAFETY: as above.
+    unsafe { BASE.get().unwrap().cuMipmappedArrayDestroy(array) }
 }
 
 /// This driver, whose submissions can be made to sleep.
@@ -105,6 +135,18 @@ macro_rules! slow {
             match name {
                 "cuMemHostUnregister" => {
                     let function: pfn::cuMemHostUnregister = cuMemHostUnregister;
+                    function as *const c_void
+                }
+                "cuMemPoolDestroy" => {
+                    let function: pfn::cuMemPoolDestroy = cuMemPoolDestroy;
+                    function as *const c_void
+                }
+                "cuArrayDestroy" => {
+                    let function: pfn::cuArrayDestroy = cuArrayDestroy;
+                    function as *const c_void
+                }
+                "cuMipmappedArrayDestroy" => {
+                    let function: pfn::cuMipmappedArrayDestroy = cuMipmappedArrayDestroy;
                     function as *const c_void
                 }
                 $(stringify!($name) => {

@@ -188,6 +188,45 @@ impl Program {
         self.pictures.check_cells(&other)
     }
 
+    /// An array, a texture and surfaces that are closed, one after the other, while a launch with them may still be at it. Their handles may
+    /// have been looked at.
+    pub(crate) fn close_objects(&mut self) -> Result<(), Error> {
+        let (stream, other, value) = (self.stream(), self.stream(), self.float());
+        let [looks, as_work, reads] = [3, 2, 2].map(|n| self.random.one_in(n));
+        let (pace, (does, is_late)) = (self.random.pace(), self.told_late());
+        let Pictures { kernels, cells: [from, to, _], .. } = &self.pictures;
+        let picture = CudaArray::new(&self.ctx, ArrayShape::D1 { width: WIDTH }, ArrayFlags::empty())?;
+        picture.copy_from_host(&other, &[value; WIDTH])?;
+        let texture = TextureObject::from_array(&picture, &TextureDescriptor::default())?;
+        let (source, mut target) = (SurfaceObject::new(from)?, SurfaceObject::new(to)?);
+        let mut out = DeviceBuffer::<f32>::zeroed(&stream, WIDTH)?;
+        if looks {
+            let _ = (texture.handle(), target.handle());
+        }
+        if as_work {
+            // As launches do that know the handles alone: what comes after them waits for what the stream was given.
+            other.call_host(does)?;
+            if reads {
+                texture.read_on(&other)?;
+                picture.copy_from_host(&stream, &[value; WIDTH])?;
+            } else {
+                target.write_on(&other)?;
+                to.copy_to_host(&stream, &mut [0; WIDTH])?;
+            }
+            is_late();
+        }
+        pace.set(&stream)?;
+        kernels.sample(&stream, LINE, &texture, &mut out)?;
+        kernels.add_one(&stream, LINE, &source, &mut target)?;
+        target.close()?;
+        texture.close()?;
+        source.close()?;
+        picture.close()?;
+        self.pictures.cells_hold[1] = self.pictures.cells_hold[0] + 1;
+        assert_all(&out.to_host_vec(&other)?, value, "what a texture showed that was closed");
+        self.pictures.check_cells(&other)
+    }
+
     pub(crate) fn operation_of_objects(&mut self) -> Result<(), Error> {
         let stream = self.stream();
         let Pictures { kernels, cells: [from, _, to], texture, .. } = &self.pictures;

@@ -26,9 +26,9 @@ impl Program {
         Ok(self.pools[index.min(self.pools.len() - 1)].clone())
     }
 
-    /// Memory of one of the pools, with nothing in it.
+    /// Memory of one of the pools, or of the default one, with nothing in it.
     pub(crate) fn of_a_pool(&mut self, stream: &CudaStream) -> Result<DeviceBuffer<u32>, Error> {
-        let pool = self.pool()?;
+        let pool = if self.random.one_in(4) { MemoryPool::default_of(&self.ctx)? } else { self.pool()? };
         DeviceBuffer::uninit_in(&pool, stream, 2 * HALF)
     }
 

@@ -5,10 +5,13 @@
 use crate::change::{Change, HALF, Halves, Planned, Random, assert_halves, kernels};
 use crate::graphs::Graph;
 use crate::kinds::Memory;
+use crate::levels::Levels;
 use crate::mappings::Physical;
 use crate::named::Ready;
+use crate::pause;
 use crate::pictures::Pictures;
 use crate::rows::Rows;
+use crate::tiles::Tiles;
 use crate::trees::Tree;
 use crate::variables::Variables;
 use cuda_launch::context::ContextOptions;
@@ -16,6 +19,7 @@ use cuda_launch::memory::{MemoryPool, PinnedFlags};
 use cuda_launch::texture::{ArrayFlags, ArrayShape, CudaArray};
 use cuda_launch::{CudaContext, CudaStream, Driver, Error, PinnedBuffer};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -52,6 +56,11 @@ pub(crate) struct Program {
     pub(crate) physical: Option<Physical>,
     pub(crate) variables: Option<Variables>,
     pub(crate) rows: Option<Rows>,
+    pub(crate) levels: Option<Levels>,
+    pub(crate) tiles: Option<Tiles>,
+    pub(crate) shared_pools: Vec<MemoryPool>,
+    /// Whether work found that a function of the host had not run that it comes after.
+    pub(crate) early: Arc<AtomicBool>,
 }
 
 /// Of the array.
@@ -80,6 +89,9 @@ const STEPS: &[(&str, Step)] = &[
     ("copies in a batch", Program::copy_batch),
     ("copies of regions", Program::copy_regions),
     ("forget a batch", Program::forget_batch),
+    ("clone a buffer", Program::clone_buffer),
+    ("copies through the host", Program::copy_through_host),
+    ("copies of what ends", Program::copy_from_ended),
     // rows.rs
     ("pitched memory", Program::use_rows),
     // host_memory.rs
@@ -93,6 +105,8 @@ const STEPS: &[(&str, Step)] = &[
     // pools.rs
     ("pools", Program::use_pools),
     ("memory that comes and goes", Program::reuse_memory),
+    // shared_pools.rs
+    ("a pool that devices share", Program::use_shared_pool),
     // mappings.rs
     ("grow", Program::grow),
     // tensors.rs
@@ -100,8 +114,11 @@ const STEPS: &[(&str, Step)] = &[
     // streams.rs
     ("make a stream", Program::new_stream),
     ("fork a stream", Program::fork),
+    ("close a stream", Program::close_stream),
     ("a host function", Program::host_function),
     ("wait", Program::wait),
+    // events.rs
+    ("order streams by events", Program::order_streams),
     // own_streams.rs
     ("per-thread streams of some threads", Program::per_thread),
     ("a thread that takes turns", Program::take_turns),
@@ -112,6 +129,14 @@ const STEPS: &[(&str, Step)] = &[
     ("surfaces on two threads", Program::add_through_surfaces),
     ("a graph of objects", Program::graph_of_objects),
     ("an operation of objects", Program::operation_of_objects),
+    ("close objects", Program::close_objects),
+    // levels.rs
+    ("levels of an array", Program::use_levels),
+    ("a texture of levels", Program::show_levels),
+    ("a texture of rows", Program::texture_of_rows),
+    // tiles.rs
+    ("tiles of a tensor map", Program::use_tiles),
+    ("load tiles on two threads", Program::load_on_threads),
     // graphs.rs
     ("capture", Program::capture),
     ("build a graph", Program::build_graph),
@@ -144,8 +169,14 @@ const STEPS: &[(&str, Step)] = &[
     ("an operation that nobody waits for", Program::abandoned_operation),
     ("an operation that panics", Program::panic_in_operation),
     ("operations of a scope", Program::scope),
+    // replays.rs
     ("replay an operation", Program::replay_operation),
     ("an operation that is shared", Program::share_operation),
+    // transfers.rs
+    ("operations that copy", Program::transfer),
+    ("two parts of an operation", Program::unzip_operation),
+    ("a list of operations", Program::list_operations),
+    ("an operation after other work", Program::operation_after),
 ];
 
 /// Runs the program of this seed, of the steps whose names contain one of `only`; how many steps it had.
@@ -169,9 +200,14 @@ pub(crate) fn run(driver: &Arc<Driver>, seed: u64, only: &[String], tell: bool) 
     }
     program.check_trees().unwrap_or_else(|error| panic!("graphs at the end: {error}"));
     // What a graph that was let go still used is given back by a later call.
-    let ctx = program.ctx.clone();
+    let (ctx, early) = (program.ctx.clone(), program.early.clone());
     drop(program);
     ctx.synchronize().unwrap();
+    pause::nothing_ended_early();
+    assert!(
+        !early.load(Ordering::SeqCst),
+        "a function of the host had not run when work that comes after it did"
+    );
     steps
 }
 
@@ -207,6 +243,10 @@ impl Program {
             physical: None,
             variables: None,
             rows: None,
+            levels: None,
+            tiles: None,
+            shared_pools: Vec::new(),
+            early: Arc::default(),
         };
         for _ in 0..3 {
             program.add_buffer().unwrap();
@@ -227,6 +267,13 @@ impl Program {
             1 => far.per_thread_stream(),
             _ => far.new_stream().unwrap(),
         }
+    }
+
+    /// The other context, if it is on another device that this one can access.
+    pub(crate) fn peer(&self) -> Result<Option<CudaContext>, Error> {
+        let (near, far) = (self.ctx.device(), self.far.context().device());
+        let is_peer = near.ordinal() != far.ordinal() && far.can_access_peer(&near)?;
+        Ok(is_peer.then(|| self.far.context().clone()))
     }
 
     /// One of the streams; it may be busy for a while, so that work that does not wait for it is too early.

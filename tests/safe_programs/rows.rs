@@ -31,7 +31,7 @@ pub(crate) struct Rows {
     hold: [Halves; 2],
 }
 
-fn filled(stream: &CudaStream, value: u32) -> Result<PitchedBuffer<u32>, Error> {
+pub(crate) fn filled(stream: &CudaStream, value: u32) -> Result<PitchedBuffer<u32>, Error> {
     let mut rows = PitchedBuffer::uninit(stream, HALF, 2)?;
     rows.fill(stream, value)?;
     Ok(rows)
@@ -60,12 +60,13 @@ impl Program {
         let (stream, index, half) =
             (self.stream(), self.random.below(self.buffers.len()), self.random.below(2));
         let (change, value, way) =
-            (Change::random(&mut self.random), self.random.number(), self.random.below(7));
+            (Change::random(&mut self.random), self.random.number(), self.random.below(8));
         let Self { rows: Some(rows), buffers, kernels, holds, ctx, .. } = self else { return Ok(()) };
         let Rows { kernels: row_kernels, memory, hold } = rows;
         memory.rotate_left(1);
         hold.rotate_left(1);
         let ([first, second], [first_holds, second_holds]) = (memory, hold);
+        let mut seen = [0; 2 * HALF];
         let buffer = &mut buffers[index];
         let buffer_holds = &mut holds[buffer.id];
         match way {
@@ -98,6 +99,12 @@ impl Program {
                 let mut target = CopyTarget::device(&mut target, PACKED);
                 stream.copy_region(&first.as_source(), &mut target, extent)?;
                 *buffer_holds = *first_holds;
+            }
+            6 => {
+                second.copy_to_host(&stream, &mut seen)?;
+                assert_halves(&seen, *second_holds, "rows that were copied to the host");
+                first.copy_from_host(&stream, &[value; 2 * HALF])?;
+                *first_holds = [value; 2];
             }
             // A graph has them, and one of them ends before it does.
             _ => {

@@ -18,6 +18,17 @@ impl Program {
         Ok(())
     }
 
+    /// What it was given goes on.
+    pub(crate) fn close_stream(&mut self) -> Result<(), Error> {
+        let (stream, value) = (self.ctx.new_stream()?, self.random.number());
+        self.keep_busy(&stream);
+        let (index, half) = (self.random.below(self.buffers.len()), self.random.below(2));
+        let buffer = &mut self.buffers[index];
+        buffer.memory.half_mut(half).fill(&stream, value)?;
+        self.holds[buffer.id][half] = value;
+        stream.close()
+    }
+
     pub(crate) fn fork(&mut self) -> Result<(), Error> {
         let fork = self.stream().fork()?;
         let index = self.random.below(self.streams.len());

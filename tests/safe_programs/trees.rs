@@ -7,7 +7,7 @@ use crate::change::{Change, Planned};
 use crate::graph_witness::GraphWitness;
 use crate::graphs::{copy, memset};
 use crate::program::Program;
-use cuda_launch::graph::{Branches, Edge, GraphNode, InstantiateFlags};
+use cuda_launch::graph::{Edge, GraphNode, InstantiateFlags};
 use cuda_launch::{CudaEvent, CudaGraph, Error, GraphExec};
 use std::sync::Arc;
 
@@ -48,10 +48,10 @@ pub(crate) enum Does {
 }
 
 /// A graph to be, and the nodes that the next one comes after.
-struct Sketch {
-    graph: CudaGraph,
-    ends: Vec<GraphNode>,
-    witness: Arc<GraphWitness>,
+pub(crate) struct Sketch {
+    pub(crate) graph: CudaGraph,
+    pub(crate) ends: Vec<GraphNode>,
+    pub(crate) witness: Arc<GraphWitness>,
 }
 
 impl Program {
@@ -96,7 +96,7 @@ impl Program {
         }
     }
 
-    fn add(
+    pub(crate) fn add(
         &mut self,
         witness: &Arc<GraphWitness>,
         graph: &mut CudaGraph,
@@ -181,26 +181,6 @@ impl Program {
             }
         };
         Ok(Part { node, role, does: self.kept_does(does) })
-    }
-
-    /// A node whose value says which graph runs. No kernel changes it.
-    fn add_branch(&mut self, sketch: &mut Sketch) -> Result<Option<Part>, Error> {
-        if !self.ctx.driver().has("cuGraphConditionalHandleCreate") {
-            return Ok(None);
-        }
-        let Sketch { graph, ends, witness } = sketch;
-        let taken = self.random.one_in(2);
-        let value = graph.add_condition(Some(taken.into()))?;
-        let (node, bodies) = graph.add_conditional(ends, value, Branches::If)?;
-        // No host functions: a driver takes none there.
-        let fill = |program: &mut Self| Does::Change(program.plan(|random| Change::Fill(random.number())));
-        let does: Vec<_> = (0..1 + self.random.below(2)).map(|_| fill(self)).collect();
-        for mut body in bodies {
-            self.extend(witness, &mut body, Vec::new(), &does)?;
-        }
-        *ends = vec![node];
-        let does = self.kept_does(does);
-        Ok(Some(Part { node, role: Role::Fixed, does: if taken { does } else { Vec::new() } }))
     }
 
     fn some_event(&mut self) -> Result<Option<Arc<CudaEvent>>, Error> {

@@ -73,10 +73,21 @@ impl Program {
     /// The constant is written on one stream and read on another one, perhaps by a graph and through another handle.
     pub(crate) fn use_constant(&mut self) -> Result<(), Error> {
         let (write, read, (to, from)) = (self.stream(), self.stream(), self.two_buffers());
-        let (half, value, how) = (self.random.below(2), self.random.number(), self.random.below(5));
+        let (half, value, how) = (self.random.below(2), self.random.number(), self.random.below(7));
         let [let_go, keep, in_graph] = [(); 3].map(|()| self.random.one_in(2));
         self.variables()?;
-        let Self { variables: Some(variables), buffers, kernels, ctx, holds, in_graphs, .. } = self else {
+        let Self {
+            variables: Some(variables),
+            buffers,
+            kernels,
+            ctx,
+            holds,
+            in_graphs,
+            pinned,
+            pinned_holds,
+            ..
+        } = self
+        else {
             return Ok(());
         };
         let Variables { module, table: kept, table_holds, .. } = variables;
@@ -97,6 +108,14 @@ impl Program {
                 *table_holds = value;
                 assert_all(&free(|| module.get_table(&read))?, value, "a constant");
                 table = free(|| module.table())?;
+            }
+            3 => {
+                table.view_mut().fill(&write, value)?;
+                *table_holds = value;
+            }
+            4 => {
+                table.view_mut().slice(..HALF).copy_from_pinned(&write, &*pinned)?;
+                *table_holds = *pinned_holds;
             }
             _ => {}
         }

@@ -28,7 +28,7 @@ use crate::kind::Kind;
 use crate::launch::Raw;
 use crate::ledger::{Mistake, Problem};
 use crate::lists::{self, Listed};
-use crate::nodes::Node;
+use crate::nodes::{self, Node};
 use crate::objects::New;
 use crate::procs;
 use crate::rules::Effect;
@@ -46,6 +46,8 @@ pub(super) struct Call<'call> {
     pub(super) words: &'call [u64],
     /// The context that is current.
     pub(super) context: u64,
+    /// See [`Doing::is_captured`].
+    is_captured: bool,
 }
 
 impl Call<'_> {
@@ -58,7 +60,8 @@ impl Call<'_> {
     }
 
     fn doing(&self) -> Doing<'_> {
-        Doing { number: self.number, function: self.function, words: self.words, context: self.context }
+        let Call { number, function, words, context, is_captured } = *self;
+        Doing { number, function, words, context, is_captured }
     }
 }
 
@@ -161,6 +164,9 @@ impl Inner {
     /// 1. `words` are the arguments of a call of that function whose contract holds.
     unsafe fn begin<'call>(&self, function: &'static Function, words: &'call [u64]) -> Option<Begun<'call>> {
         let context = current::context(&self.base);
+        let may_capture = || self.lock().is_capturing();
+        // SAFETY: 1: duty 1.
+        let is_captured = unsafe { nodes::captures_memory(&self.base, function, words, may_capture) };
         let mut state = self.lock();
         state.count += 1;
         // After a fault nothing works any more, and results are meaningless.
@@ -169,7 +175,7 @@ impl Inner {
         }
         // Whatever the result is: the emulator has no such tables.
         state.is_runtime |= function.name == "cuGetExportTable";
-        let call = Call { number: state.count, function, words, context };
+        let call = Call { number: state.count, function, words, context, is_captured };
         let mut findings = handles(&call, &state);
         // SAFETY: 1: duty 1.
         let raw = unsafe { Raw::of(function, words) };
@@ -238,6 +244,10 @@ impl Inner {
         let newest = call.function.effects.iter().any(loads).then(|| kernel::newest(&self.base)).flatten();
         let mut state = self.lock();
         call.doing().done(&mut state.objects, &results);
+        // SAFETY: 1: duty 1.
+        if let Some((address, bytes)) = unsafe { nodes::memory(call.function, call.words) } {
+            state.objects.forget_freed(address, bytes);
+        }
         state.peers_changed(&call);
         if let Some(extent) = array
             && let Some(place) = state.objects.find(Kind::Array, made)

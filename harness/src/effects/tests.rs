@@ -15,6 +15,8 @@ struct Program {
     objects: Objects,
     calls: usize,
     problems: Vec<(Mistake, &'static str)>,
+    /// Whether its calls are captured.
+    is_captured: bool,
 }
 
 impl Program {
@@ -28,7 +30,13 @@ impl Program {
             matches!(function.parameters.get(*at).map(|parameter| parameter.ty), Some(Type::Out(_)))
         });
         let received: Vec<_> = received.collect();
-        let doing = Doing { number: self.calls, function, words: &words, context: CONTEXT };
+        let doing = Doing {
+            number: self.calls,
+            function,
+            words: &words,
+            context: CONTEXT,
+            is_captured: self.is_captured,
+        };
         let (_, problems) = doing.before(&mut self.objects, None);
         self.problems.extend(problems.iter().map(|problem| (problem.mistake, function.name)));
         doing.done(&mut self.objects, &received);
@@ -141,6 +149,18 @@ fn a_variable_where_memory_was_freed_is_not_that_memory() {
         let dead = (Mistake::DeadMemory, "cuMemsetD8_v2");
         assert_eq!(program.problems, if is_told { vec![] } else { vec![dead] });
     }
+    // It may be where several were, of which it begins in the middle of the first; what is behind it is still freed.
+    let mut program = Program::default();
+    for start in [HANDLE, HANDLE + 64, HANDLE + 128] {
+        program.call("cuMemAlloc_v2", &[(0, start), (1, 64)]);
+        program.call("cuMemFree_v2", &[(0, start)]);
+    }
+    program.call("cuModuleGetGlobal_v2", &[(0, HANDLE + 16), (1, 112)]);
+    program.call("cuMemsetD8_v2", &[(0, HANDLE + 16)]);
+    program.call("cuMemsetD8_v2", &[(0, HANDLE + 127)]);
+    assert_eq!(program.problems, []);
+    program.call("cuMemsetD8_v2", &[(0, HANDLE + 128)]);
+    assert_eq!(program.problems, [(Mistake::DeadMemory, "cuMemsetD8_v2")]);
     // Live objects are not forgotten.
     let mut program = Program::default();
     program.call("cuMemAlloc_v2", &[(0, HANDLE), (1, 64)]);
@@ -148,6 +168,29 @@ fn a_variable_where_memory_was_freed_is_not_that_memory() {
     program.call("cuMemFree_v2", &[(0, HANDLE)]);
     program.call("cuMemsetD8_v2", &[(0, HANDLE)]);
     assert_eq!(program.problems, [(Mistake::DeadMemory, "cuMemsetD8_v2")]);
+}
+
+/// The graph allocates and frees it, each time that it is launched: where it is, it may be used before and after that.
+#[test]
+fn memory_that_is_captured_is_the_graphs() {
+    for alloc in ["cuMemAllocAsync", "cuMemAllocFromPoolAsync"] {
+        let mut program = Program::default();
+        for freed in [HANDLE, HANDLE + 32] {
+            program.call("cuMemAlloc_v2", &[(0, freed), (1, 32)]);
+            program.call("cuMemFree_v2", &[(0, freed)]);
+        }
+        program.is_captured = true;
+        program.call(alloc, &[(0, HANDLE), (1, 64)]);
+        program.call("cuMemsetD8Async", &[(0, HANDLE + 63)]);
+        program.call("cuMemFreeAsync", &[(0, HANDLE)]);
+        program.is_captured = false;
+        // What a launch of another graph has left.
+        program.call("cuMemsetD8Async", &[(0, HANDLE)]);
+        program.call("cuMemFreeAsync", &[(0, HANDLE)]);
+        program.call("cuMemFreeAsync", &[(0, HANDLE)]);
+        assert_eq!((program.owed(), program.problems), (vec![], vec![]), "{alloc}");
+        assert_eq!(program.objects.counted, 0, "{alloc}");
+    }
 }
 
 /// An object that belongs to another one is destroyed with it, and is not a leak.

@@ -21,6 +21,7 @@ use crate::kernel::{Kernel, relaxed};
 use crate::kind::Kind;
 use crate::launch::Raw;
 use crate::lists;
+use crate::nodes;
 use crate::objects::{Object, Objects, Place};
 use crate::procs;
 use crate::read;
@@ -81,7 +82,8 @@ impl Inner {
     ) -> CUresult {
         // SAFETY: 1: duty 1.
         let raw = unsafe { Raw::of(function, words) };
-        let (doing, undo, captures) = self.begin(function, words, raw.as_ref());
+        // SAFETY: 1: duty 1.
+        let (doing, undo, captures) = unsafe { self.begin(function, words, raw.as_ref()) };
         // SAFETY: 1: `raw` was read from the words of this call, whose contract holds by duty 1.
         let answer = match raw.as_ref().and_then(|raw| unsafe { self.wanted(raw) }) {
             // SAFETY: 1: duty 1; 2: `raw` was read from the words, and `wanted` gives the kernel of its handle.
@@ -107,7 +109,11 @@ impl Inner {
     }
 
     /// Last, whether the call counts as [`State::capturing`].
-    fn begin<'call>(
+    ///
+    /// # Safety
+    ///
+    /// 1. The words are the arguments of a call of that function, whose contract holds.
+    unsafe fn begin<'call>(
         &self,
         function: &'static Function,
         words: &'call [u64],
@@ -115,9 +121,15 @@ impl Inner {
     ) -> (Doing<'call>, Vec<Undo>, bool) {
         // Whatever a context ends is gone with it.
         let context = if function.effects.is_empty() { 0 } else { current::context(&self.base) };
+        let may_capture = || {
+            let state = self.lock();
+            state.objects.captures + state.capturing > 0
+        };
+        // SAFETY: 1: duty 1.
+        let is_captured = unsafe { nodes::captures_memory(&self.base, function, words, may_capture) };
         let mut state = self.lock();
         state.count += 1;
-        let doing = Doing { number: state.count, function, words, context };
+        let doing = Doing { number: state.count, function, words, context, is_captured };
         let open = state.objects.captures;
         let (undo, _) = doing.before(&mut state.objects, raw.map(|raw| (raw.function, raw.stream)));
         let begins = |effect: &Effect| matches!(effect, Effect::Makes(Kind::Capture, ..));
@@ -156,6 +168,10 @@ impl Inner {
             state.asked.entry(owner).or_default().insert(name);
         }
         listed.iter().for_each(|listed| doing.lists(&mut state.objects, listed));
+        // SAFETY: 1: duty 1.
+        if let Some((address, bytes)) = unsafe { nodes::memory(function, words) } {
+            state.objects.forget_freed(address, bytes);
+        }
         let made = results.first().map_or(0, |(_, word)| *word);
         let place = loads.and_then(|kind| state.objects.find(kind, made));
         if let Some((place, image)) = place.zip(image) {

@@ -4,9 +4,7 @@
 mod support;
 
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Command, Stdio};
-use support::{finished, json, run, scratch, tool};
+use support::{finished, json, run, tool};
 
 const FORGETS: &[&str] = &[
     "run",
@@ -114,7 +112,9 @@ fn what_variables_request_is_in_the_answer() {
 /// A kernel that prints a line, and then does this: what the command shows if a signal comes a second after that line.
 #[cfg(unix)]
 fn interrupted(test: &str, body: &str, options: &[&str]) -> String {
-    let folder = scratch(test);
+    use std::io::{BufRead, BufReader, Read};
+    use std::process::{Command, Stdio};
+    let folder = support::scratch(test);
     let file = folder.join("k.ptx");
     let text = format!(
         ".version 7.8\n.target sm_75\n.address_size 64\n.extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n\

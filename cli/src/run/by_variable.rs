@@ -25,7 +25,7 @@ pub(super) fn add_findings(text: &mut String, json: &mut Value) -> bool {
     found.count() > 0
 }
 
-/// The same of orders, which the ordinary order has not stopped.
+/// The same for what other orders of warps and blocks have shown.
 pub(super) fn add_differences(text: &mut String, json: &mut Value) -> bool {
     if ORDERS.into_iter().all(|name| value(name).is_none()) {
         return false;

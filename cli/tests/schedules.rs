@@ -94,6 +94,8 @@ fn what_variables_request_is_in_the_answer() {
     let fences: Vec<&str> =
         forgets(&[]).into_iter().map(|word| if word == "forgets" { "fences" } else { word }).collect();
     assert_eq!(start(&fences, orders, "20"), (0, serde_json::json!([]), Value::Null));
+    assert_eq!(start(&fences, orders, "0"), (0, Value::Null, Value::Null));
+    assert_eq!(start(&fences, "CUDA_LAUNCH_EMULATOR_SEED", "3").1, serde_json::json!([]));
     let races = ["run", "cli/tests/races.ptx", "forgets", "--block", "64", "--arg", "inout:u32:0..64"];
     let (code, differences, findings) = start(&races, checks, "all");
     assert_eq!((code, differences), (1, Value::Null));

@@ -4,9 +4,7 @@
 mod support;
 
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Command, Stdio};
-use support::{finished, json, run, scratch, tool};
+use support::{finished, json, run, tool};
 
 const FORGETS: &[&str] = &[
     "run",
@@ -96,6 +94,8 @@ fn what_variables_request_is_in_the_answer() {
     let fences: Vec<&str> =
         forgets(&[]).into_iter().map(|word| if word == "forgets" { "fences" } else { word }).collect();
     assert_eq!(start(&fences, orders, "20"), (0, serde_json::json!([]), Value::Null));
+    assert_eq!(start(&fences, orders, "0"), (0, Value::Null, Value::Null));
+    assert_eq!(start(&fences, "CUDA_LAUNCH_EMULATOR_SEED", "3").1, serde_json::json!([]));
     let races = ["run", "cli/tests/races.ptx", "forgets", "--block", "64", "--arg", "inout:u32:0..64"];
     let (code, differences, findings) = start(&races, checks, "all");
     assert_eq!((code, differences), (1, Value::Null));
@@ -114,7 +114,9 @@ fn what_variables_request_is_in_the_answer() {
 /// A kernel that prints a line, and then does this: what the command shows if a signal comes a second after that line.
 #[cfg(unix)]
 fn interrupted(test: &str, body: &str, options: &[&str]) -> String {
-    let folder = scratch(test);
+    use std::io::{BufRead, BufReader, Read};
+    use std::process::{Command, Stdio};
+    let folder = support::scratch(test);
     let file = folder.join("k.ptx");
     let text = format!(
         ".version 7.8\n.target sm_75\n.address_size 64\n.extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n\

@@ -132,7 +132,7 @@
 //! | `CUDA_LAUNCH_EMULATOR_MEMORY` | memory of each device: bytes, or with `K`, `M`, `G` | half of the machine's, at most 16 GiB, shared by all devices |
 //! | `CUDA_LAUNCH_EMULATOR_WORKERS` | threads that run the blocks of a kernel | one for each core |
 //! | `CUDA_LAUNCH_EMULATOR_CHECK` | what kernels are checked for besides faults: `init` (reads of uninitialised memory), `race` (between threads, and between launches, copies and fills), `barrier` (parts of a warp at different barriers), `leak` (blocks of `malloc` that are never freed), `constant` (`.const` variables that nobody set), or a list, `init,race,barrier,leak` | nothing |
-//! | `CUDA_LAUNCH_EMULATOR_COVERAGE` | a folder: when the process ends, the coverage of its kernels' lines and branches is written there, for `lcov` | nothing |
+//! | `CUDA_LAUNCH_EMULATOR_COVERAGE` | a folder, which is created: when the process ends, the coverage of its kernels' lines and branches is written there, for `lcov` | nothing |
 //! | `CUDA_LAUNCH_EMULATOR_SCHEDULES` | the number of orders of warps and blocks under which each launch runs; differences are printed on standard error | only the ordinary order |
 //! | `CUDA_LAUNCH_EMULATOR_SEED` | the seed of the first of these orders; set alone, only that order runs besides the ordinary one | `1` |
 //! | `CUDA_LAUNCH_EMULATOR_TIMEOUT` | seconds that a kernel may run (`10`, `0.5`); a kernel that runs longer faults with `CUDA_ERROR_LAUNCH_TIMEOUT`, and the report says where its threads were ([`set_time_limit`]) | no limit |

@@ -70,7 +70,7 @@ impl Summary {
         self.of_level("error")
     }
 
-    /// The second text is why there is nothing, if there is nothing.
+    /// For people; `why_no_call` is told if there was none.
     pub(super) fn text(&self, ended: Ended, why_no_call: &str) -> String {
         let columns = Columns::err();
         let number = |level: &str| usize::try_from(self.of_level(level)).unwrap_or(usize::MAX);

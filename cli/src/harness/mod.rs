@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
     /// Allocations beyond this many bytes (K, M, G) return OUT_OF_MEMORY
     #[arg(long, value_name = "BYTES")]
     memory: Option<String>,
-    /// Behave like the driver of a CUDA version, such as 11.8, without later functions
+    /// Behave like the driver of a CUDA version, from 11.4 to 13.0, without later functions
     #[arg(long, value_name = "VERSION")]
     as_of: Option<String>,
     /// Functions to hide, so that the driver lacks them

@@ -10,8 +10,8 @@ use crate::style;
 use crate::table::count;
 
 const CHECK: &str = "CUDA_LAUNCH_EMULATOR_CHECK";
-/// The number of orders, or the first of them.
-const ORDERS: [&str; 2] = ["CUDA_LAUNCH_EMULATOR_SCHEDULES", "CUDA_LAUNCH_EMULATOR_SEED"];
+const SCHEDULES: &str = "CUDA_LAUNCH_EMULATOR_SCHEDULES";
+const SEED: &str = "CUDA_LAUNCH_EMULATOR_SEED";
 
 /// Adds what checks have found, if the variable requested them; whether they found anything.
 pub(super) fn add_findings(text: &mut String, json: &mut Value) -> bool {
@@ -25,9 +25,11 @@ pub(super) fn add_findings(text: &mut String, json: &mut Value) -> bool {
     found.count() > 0
 }
 
-/// The same of orders, which the ordinary order has not stopped.
+/// The same for what other orders of warps and blocks have shown.
 pub(super) fn add_differences(text: &mut String, json: &mut Value) -> bool {
-    if ORDERS.into_iter().all(|name| value(name).is_none()) {
+    // A seed alone is its one order.
+    let orders = value(SCHEDULES).or(value(SEED).map(|_| "1".to_owned()));
+    if orders.is_none_or(|orders| orders.trim() == "0") {
         return false;
     }
     let found = cuda_emulator::take_differences();

@@ -61,7 +61,7 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    /// ^C, which is nobody's fault.
+    /// A signal, such as that of ^C, has ended the kernel.
     pub(super) fn by_signal() -> Self {
         Self { message: "interrupted by a signal: no output is shown or saved".to_owned(), report: None }
     }

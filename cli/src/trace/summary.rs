@@ -43,14 +43,14 @@ pub(super) struct Summary {
     /// For each kernel or kind of copy: how often, and microseconds.
     work: BTreeMap<String, (usize, f64)>,
     unfinished: usize,
-    /// Why there is nothing, if there is nothing.
+    /// Why there is no call, if there is none.
     why_no_call: String,
     /// Work whose end was not observed yet, by its row and the time of its call: the event to write if it never is.
     begun: BTreeMap<(u64, u64), Value>,
 }
 
 impl Summary {
-    /// Of nothing; why it may remain so.
+    /// Of no event; why, if there is none.
     pub(super) fn new(why_no_call: String) -> Self {
         Self { why_no_call, ..Self::default() }
     }

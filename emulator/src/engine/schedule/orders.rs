@@ -40,7 +40,7 @@ pub(in crate::engine) fn run_others(env: &Env<'_>, result: &Result<Stats, Box<Fa
     let lock = || undo.lock().unwrap_or_else(PoisonError::into_inner);
     lock().end_first(env.memory, &env.snapshot);
     let mut found = Found { env, scheduler, orders: 0, list: Vec::new(), checks: known_places(env) };
-    // Orders of a few instructions do not ask themselves.
+    // An order of a few instructions ends before it asks.
     for seed in scheduler.schedules().seeds().take_while(|_| !unwanted()) {
         if let Some(progress) = ends.progress {
             progress.orders.fetch_add(1, Relaxed);

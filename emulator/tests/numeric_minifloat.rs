@@ -121,6 +121,18 @@ fn to_halves<F: Minifloat>(format: &Format, infinity: Option<u8>, nan: Option<u8
             assert_eq!(minifloat::f16x2_from_pair::<F, false>(packed), plain, "{packed:x}");
             let clamped = half::pack(relu(expected_low), relu(expected_high));
             assert_eq!(minifloat::f16x2_from_pair::<F, true>(packed), clamped, "relu {packed:x}");
+            // Every number that these formats have is one of `.bf16` and of `.f16`.
+            let single = |bits: u16| half::f16_to_f32(bits).to_bits();
+            let (high, low) = (single(expected_high), single(expected_low));
+            let wide = |high: u32, low: u32| high & 0xffff_0000 | low >> 16;
+            assert_eq!(minifloat::bf16x2_from_pair::<F, false, false>(packed), wide(high, low), "{packed:x}");
+            let finite =
+                |bits: u32| if bits & 0x7fff_ffff == 0x7f80_0000 { bits - 0x0001_0000 } else { bits };
+            let finite = wide(finite(high), finite(low));
+            assert_eq!(minifloat::bf16x2_from_pair::<F, false, true>(packed), finite, "finite {packed:x}");
+            let positive = |bits: u32| if bits >> 31 != 0 { 0 } else { bits };
+            let clamped = wide(positive(high), positive(low));
+            assert_eq!(minifloat::bf16x2_from_pair::<F, true, false>(packed), clamped, "relu {packed:x}");
         }
     }
 }

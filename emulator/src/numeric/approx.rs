@@ -81,6 +81,18 @@ pub fn cos<const FTZ: bool>(a: u32) -> u32 {
     special_functions::cos(a)
 }
 
+/// `sin.approx.ftz.2pi.f32`: of an angle in turns.
+#[inline(always)]
+pub fn sin_2pi(a: u32) -> u32 {
+    special_functions::sin_2pi(a)
+}
+
+/// `cos.approx.ftz.2pi.f32`: of an angle in turns.
+#[inline(always)]
+pub fn cos_2pi(a: u32) -> u32 {
+    special_functions::cos_2pi(a)
+}
+
 /// `tanh.approx.f32`
 #[inline(always)]
 pub fn tanh_f32(a: u32) -> u32 {

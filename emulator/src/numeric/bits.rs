@@ -267,6 +267,14 @@ pub fn prmt(a: u32, b: u32, control: u32) -> u32 {
     pick(0) | pick(1) | pick(2) | pick(3)
 }
 
+/// `clmad.lo.u64`, or with `HIGH` `clmad.hi.u64`: a half of the product without carries, plus `c` without carries.
+#[inline(always)]
+pub fn clmad<const HIGH: bool>(a: u64, b: u64, c: u64) -> u64 {
+    let bits = (0..64).filter(|bit| b >> bit & 1 != 0);
+    let product = bits.fold(0, |sum: u128, bit| sum ^ u128::from(a) << bit);
+    c ^ if HIGH { (product >> 64) as u64 } else { product as u64 }
+}
+
 /// A mode of `prmt.b32`; the low two bits of the control operand say how far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permute {

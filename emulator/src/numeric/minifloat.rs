@@ -4,7 +4,7 @@
 
 use super::exact::Format;
 use super::fp32;
-use super::half::{self, Bf16, pack};
+use super::half::{self, Bf16, Half, pack};
 
 /// A format of 4, 6 or 8 bits.
 pub trait Minifloat {
@@ -153,6 +153,19 @@ pub fn f16x2_from_pair<F: Minifloat, const RELU: bool>(a: u16) -> u32 {
     let one = |a: u8| {
         let bits = half::f32_to_f16(F::widen(a));
         if RELU { half::relu::<half::F16>(bits) } else { bits }
+    };
+    pack(one(a as u8), one((a >> F::FIELD) as u8))
+}
+
+/// `cvt.rn{.relu}{.satfinite}.bf16x2.{e4m3x2,e5m2x2,e2m3x2,e3m2x2,e2m1x2}`: exact, but that `.satfinite` has the largest number for an infinity.
+#[inline(always)]
+pub fn bf16x2_from_pair<F: Minifloat, const RELU: bool, const SATFINITE: bool>(a: u16) -> u32 {
+    let one = |a: u8| {
+        // `.bf16` has the exponents of `.f32`, and more places than these formats.
+        let wide = F::widen(a);
+        let bits = if wide.is_nan() { half::NAN } else { (wide.to_bits() >> 16) as u16 };
+        let bits = bits - u16::from(SATFINITE && bits & !half::SIGN == Bf16::INF);
+        if RELU { half::relu::<Bf16>(bits) } else { bits }
     };
     pack(one(a as u8), one((a >> F::FIELD) as u8))
 }

@@ -6,7 +6,7 @@ mod normalised;
 pub(crate) mod rows;
 
 use interpolator::{EX2, FRACTION, FRACTIONS, RCP, RSQRT, SQRT};
-pub(super) use normalised::{cos, lg2, sin, tanh};
+pub(super) use normalised::{cos, cos_2pi, lg2, sin, sin_2pi, tanh};
 
 const SIGN: u32 = 1 << 31;
 const INFINITY: u32 = 0xff << FRACTION;

@@ -406,3 +406,38 @@ fn vector_registers_are_read_whole_before_they_are_written() {
     let out: Vec<u32> = outputs(&text, 40, 40);
     assert_eq!(out, (0..40).map(|t| if t > 10 { 500 + t } else { 100 * t + 5 }).collect::<Vec<u32>>());
 }
+
+/// A guard is what it was before the instruction for both of two destinations, of which it may be one.
+#[test]
+fn a_guard_that_is_written_holds_for_the_whole_instruction() {
+    // What the first and the second predicate become, of the thread's number and both of them before.
+    type Becomes = fn(u32, [bool; 2]) -> [bool; 2];
+    let instructions: [(&str, Becomes); 5] = [
+        ("setp.lt.u32 %p1|%p2, %t, 16;", |t, _| [t < 16, t >= 16]),
+        ("setp.lt.xor.u32 %p1|%p2, %t, 16, %p2;", |t, p| [(t < 16) ^ p[1], (t >= 16) ^ p[1]]),
+        ("setp.eq.f16x2 %p1|%p2, %r5, %r6;", |t, _| [t < 16, t % 3 == 0]),
+        ("lop3.or.b32 %r7|%p2, %r1, 0, 0, 0xf0, %p1;", |t, p| [p[0], t & 4 != 0 || p[0]]),
+        ("shfl.sync.idx.b32 %r7|%p1, %r1, 40, 0x1003, %r8;", |_, p| [false, p[1]]),
+    ];
+    for (instruction, becomes) in instructions {
+        for (guard, register, wanted) in
+            [("@%p1", 0, true), ("@!%p1", 0, false), ("@%p2", 1, true), ("@!%p2", 1, false)]
+        {
+            let text = snippet(&format!(
+                "and.b32 %r1, %t, 4; and.b32 %r2, %t, 1; and.b32 %r3, %t, 2; setp.ne.u32 %p1, %r2, 0; setp.ne.u32 %p2, %r3, 0;\n\
+                 setp.lt.u32 %p3, %t, 16; rem.u32 %r4, %t, 3; setp.eq.u32 %p4, %r4, 0; selp.b32 %r5, 0, 1, %p3; selp.b32 %r6, 0, 0x10000, %p4; or.b32 %r5, %r5, %r6; mov.b32 %r6, 0;\n\
+                 selp.b32 %r9, 1, 0, %p{}; setp.eq.u32 %p5, %r9, {}; vote.sync.ballot.b32 %r8, %p5, -1;\n\
+                 {guard} {instruction}\n\
+                 selp.b32 %r1, 1, 0, %p1; selp.b32 %r2, 2, 0, %p2; or.b32 %r1, %r1, %r2; st.global.b32 [%at], %r1;",
+                register + 1,
+                u32::from(wanted)
+            ));
+            for (t, found) in (0..).zip(outputs::<u32>(&text, 32, 32)) {
+                let before = [t & 1 != 0, t & 2 != 0];
+                let after = if before[register] == wanted { becomes(t, before) } else { before };
+                let after = u32::from(after[0]) | u32::from(after[1]) << 1;
+                assert_eq!(found, after, "thread {t}: {guard} {instruction}");
+            }
+        }
+    }
+}

@@ -158,6 +158,23 @@ const REFUSED: &[(&str, &str)] = &[
     ("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%b1], %l1, [%b2];", "`%l1` is .b64"),
     ("istypep.texref %p1, %b1;", "`%b1` is .b32"),
     ("vadd.u32.u32.u32.add %u1, %u2, %u3, %u1.b1;", "operand 4"),
+    // Parts of a name that stand in another order.
+    ("cp.async.global.shared.ca [s], [%l1], 8;", "no such combination"),
+    (
+        "mma.sync.aligned.m16n8k8.col.row.f32.f16.f16.f32 {%b1,%b2,%b3,%b1}, {%b1,%b2}, {%b3}, {%b1,%b2,%b3,%b1};",
+        "no such combination",
+    ),
+    ("setmaxnreg.sync.inc.aligned.u32 232;", "no such combination"),
+    ("div.ftz.full.f32 %f1, %f2, %f3;", "no such combination"),
+    ("mul.lo.pred.u32 %u1, %u2, %u3;", "no such combination"),
+    ("multimem.red.relaxed.gpu.global.and.b32 [%h1], %b1;", "`%h1` is .b16"),
+    ("selp.b32 %b1, %b2, %b3, %y1;", "`%y1` is .f16x2"),
+    ("wmma.load.c.sync.aligned.row.m8n8k4.f64 {%d1, %d2}, [%l1], %y1;", "`%y1` is .f16x2"),
+    (
+        "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [s], [s], 64, [%h1];",
+        "`%h1` is .b16",
+    ),
+    ("bar.red.and.pred %p1, 0, %y1;", "`%y1` is .f16x2"),
     // Textures and surfaces.
     ("txq.width.b32 %b1, [e];", "a texture or a sampler is expected"),
     ("txq.width.b32 %b1, [t+4];", "an object in brackets is expected"),
@@ -183,6 +200,10 @@ const TAKEN: &[&str] = &[
     "cp.async.ca.shared.global.L2::cache_hint [s], [%l1], 16, %p1, %l2; cp.async.cg.shared.global [s], [%l1], 16, 8;",
     "createpolicy.range.L2::evict_last.L2::evict_first.b64 %l1, [%b1], 128, -1; prefetch.tensormap [%b1]; prefetch.const.tensormap [c];",
     "fence.proxy.tensormap::generic.acquire.gpu [%f1], 128; cvta.shared.u64 %l1, s+4; cvta.param.u64 %l1, p;",
+    "cp.async.bulk.global.shared::cta.sys.bulk_group [%l1], [s], 16; mbarrier.arrive.shared.noComplete.b64 %l1, [s], 1;",
+    "mma.sync.sp.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%b1,%b2,%b3,%b1}, {%b1,%b2}, {%b1,%b2}, {%b1,%b2,%b3,%b1}, %b1, 0;",
+    "add.pred.s32 %i1, %i2, %i3; setp.eq.texref.s32 %p1, %i1, %i2; mov.b8x16.b32 %b1, %b2; stmatrix.sync.aligned.m8n8.x1.row.b16 [s], {%b1};",
+    "fence.proxy.tensormap::generic.global.release.gpu; fence.proxy.tensormap::generic.release.sys.shared::cta;",
     "lop3.b32 _, %b1, %b2, %b3, 0x96; setp.eq.s32 _, %i1, %i2; match.all.sync.b32 _|%p1, %b1, -1;",
 ];
 
@@ -190,6 +211,10 @@ const TAKEN: &[&str] = &[
 const NOT_EXECUTED: &[&str] = &[
     "ld.shared.u32 %b1, [%h1];",
     "atom.global.add.u32 %b1, [%h1], %b2;",
+    ".reg .s8 %z; ld.shared.u32 %b1, [%z];",
+    ".reg .b8 %z; st.global.u32 [%z], %b1;",
+    "mov.pred %p1, %y1;",
+    "xor.pred %y1, %p1, %p2;",
     "ld.shared.v2.u32 {%p1, %b1}, [s];",
     "st.shared.v2.b32 [s], {%b1, %p1};",
     "cp.async.cg.shared.global [s], [%l1], 16, !%p1;",
@@ -197,7 +222,6 @@ const NOT_EXECUTED: &[&str] = &[
     "mov.b64 %l1, {%b1, 1.5};",
     "st.shared.v2.b32 [s], {%b1, 1.5};",
     "cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%l1, {%b1}], %b2;",
-    "cp.async.bulk.global.shared::cta.sys.bulk_group [%l1], [s], 16;",
     "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%p1,%b1,%b2,%b3}, %l1, %l2, 1, 1, 1, 0, 0;",
     "testp.f32 %p1, %f1;",
     "atom.global.and.b32 %b1, [g], %b2, %b3;",

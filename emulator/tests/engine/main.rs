@@ -32,6 +32,7 @@ mod loads_of_vectors;
 mod local_elements;
 mod matrix;
 mod memory;
+mod newer;
 mod pairs;
 mod partial;
 mod payloads;

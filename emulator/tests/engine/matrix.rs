@@ -31,7 +31,7 @@ const HALVES: &str = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r0,%r1
 fn what_ptx_does_not_have_is_refused() {
     for (instruction, wanted) in [
         (HALVES.replace("k16", "k32"), "no such combination"),
-        (HALVES.replace("row.col", "col.row"), "A is `.row` and B `.col`"),
+        (HALVES.replace("row.col", "col.row"), "no such combination"),
         (HALVES.replace("f32.f16.f16.f32", "f32.f16.bf16.f32"), "no such combination"),
         (HALVES.replace("f16.f32 ", "f16.f16 "), "C and D of this shape have the same type"),
         (HALVES.replace("{%r8,%r9}", "{%r8}"), "operand 3: 2 registers expected, 1 found"),

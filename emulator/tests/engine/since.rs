@@ -1,7 +1,7 @@
 //! What needs a later PTX version or target than the module names is refused when the module is loaded, as ptxas refuses it.
 
 #[path = "../since_support/mod.rs"]
-mod since_support;
+pub(crate) mod since_support;
 
 use std::sync::Arc;
 

@@ -19,6 +19,12 @@ const REGISTERS: &[(&str, &str)] = &[
     ("i", "s32"),
     ("v", "u64"),
     ("w", "u16"),
+    ("b", "b8"),
+    ("c", "s8"),
+    ("e", "f16"),
+    ("x", "f16x2"),
+    ("y", "s64"),
+    ("z", "s16"),
 ];
 const NUMBERS: &[&str] = &["-1", "0", "1", "3", "15", "77", "257", "65537", "%r1", "%l1", "1.5"];
 const MODIFIERS: &[&str] = &[
@@ -43,6 +49,65 @@ const MODIFIERS: &[&str] = &[
     "release",
     "read",
     "trans",
+    "s32",
+    "u8",
+    "s8",
+    "b8",
+    "b16",
+    "s16",
+    "u64",
+    "s64",
+    "f64",
+    "f16x2",
+    "bf16",
+    "bf16x2",
+    "pred",
+    "b128",
+    "v2",
+    "v4",
+    "v8",
+    "x2",
+    "x4",
+    "lo",
+    "hi",
+    "wide",
+    "sat",
+    "cc",
+    "approx",
+    "full",
+    "NaN",
+    "abs",
+    "noftz",
+    "uni",
+    "weak",
+    "relaxed",
+    "acquire",
+    "acq_rel",
+    "volatile",
+    "nc",
+    "ca",
+    "cg",
+    "local",
+    "const",
+    "param",
+    "gpu",
+    "sys",
+    "cluster",
+    "L2::cache_hint",
+    "L2::128B",
+    "L1::no_allocate",
+    "add",
+    "min",
+    "and",
+    "popc",
+    "to",
+    "row",
+    "col",
+    "1d",
+    "2d",
+    "tile",
+    "parity",
+    "multicast::cluster",
 ];
 
 /// A pattern of instructions, and the module around each.
@@ -124,7 +189,7 @@ pub(crate) fn change(instruction: &str, random: &mut Random) -> Option<(&'static
     let mut parts: Vec<String> = name.split('.').map(str::to_owned).collect();
     let mut text = operands.join(", ");
     let at = random.below(operands.len());
-    let what = match random.below(16) {
+    let what = match random.below(20) {
         0..6 => other_register(&mut text, random)?,
         6 | 7 => other_number(&mut text, random)?,
         8 => {
@@ -152,7 +217,24 @@ pub(crate) fn change(instruction: &str, random: &mut Random) -> Option<(&'static
             *parts.get_mut(at)? = random.of(MODIFIERS).to_owned();
             "other modifier"
         }
-        14 => {
+        14 | 15 => {
+            let at = 1 + random.below(parts.len());
+            parts.insert(at, random.of(MODIFIERS).to_owned());
+            "modifier too many"
+        }
+        16 => {
+            let (at, with) = (1 + random.below(parts.len() - 1), 1 + random.below(parts.len() - 1));
+            (at != with && with < parts.len()).then(|| parts.swap(at, with))?;
+            "modifiers in another order"
+        }
+        17 => {
+            let mut operands = operands;
+            let with = random.below(operands.len());
+            (at != with).then(|| operands.swap(at, with))?;
+            text = operands.join(", ");
+            "operands in another order"
+        }
+        18 => {
             let mut operands = operands;
             let operand = operands.get_mut(at)?;
             *operand = match operand.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')) {

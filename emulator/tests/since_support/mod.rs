@@ -132,7 +132,17 @@ impl Fact {
 
 /// The list.
 pub(crate) fn facts() -> Vec<Fact> {
-    let lines = include_str!("instructions.txt").lines().filter(|line| !line.starts_with('#'));
+    read(include_str!("instructions.txt"))
+}
+
+/// The list of what came after PTX 9.0.
+#[allow(dead_code)] // `ptxas` 13.0 does not have it
+pub(crate) fn newer() -> Vec<Fact> {
+    read(include_str!("newer.txt"))
+}
+
+fn read(text: &'static str) -> Vec<Fact> {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
     let fact = |line: &'static str| {
         let mut words = line.splitn(3, ' ');
         let (major, minor) = words.next()?.split_once('.')?;

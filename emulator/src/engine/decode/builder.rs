@@ -3,7 +3,7 @@
 use cuda_ptx::{FunctionKind, Instruction, Operand as Text};
 
 use super::super::code::{Control, Exec};
-use super::super::exec::alu::Lane;
+use super::super::exec::alu::{Lane, mask1};
 use super::super::exec::control;
 use super::super::exec::operand::Class;
 use super::body::Body;
@@ -35,7 +35,26 @@ impl<'b, 'a> Builder<'b, 'a> {
             }
         };
         let hints = usize::from(instruction.name.split('.').any(|part| part == CACHE_HINT));
-        Ok(Builder { body, instruction, guard, hints })
+        let mut builder = Builder { body, instruction, guard, hints };
+        builder.keep_guard()?;
+        Ok(builder)
+    }
+
+    /// A guard that is one of two destinations is read as it was before: the other one may be written after it.
+    fn keep_guard(&mut self) -> Result<(), Refusal> {
+        let Instruction { guard: Some(text), operands, .. } = self.instruction else { return Ok(()) };
+        let (Some(Text::Pair(first, second)), Some((register, negated))) = (operands.first(), self.guard)
+        else {
+            return Ok(());
+        };
+        if ![first, second].iter().any(|dest| ***dest == Text::Name(text.register)) {
+            return Ok(());
+        }
+        let kept = self.body.new_register(Class::Predicate)?;
+        let operands = [kept, register].map(Operand::Register);
+        self.push_helper(Draft::new(mask1(|a| a).exec.pick(), &operands[..1], &operands[1..]));
+        self.guard = Some((kept, negated));
+        Ok(())
     }
 
     /// The dotted name.

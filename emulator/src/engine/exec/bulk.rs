@@ -43,6 +43,8 @@ pub(crate) struct Bulk {
     pub(crate) im2col: bool,
     /// For a tensor, the operation on numbers, whose type is in the map.
     pub(crate) operation: Option<Operation>,
+    /// Bytes at both ends of the source may not be there.
+    pub(crate) ignores: bool,
 }
 
 impl Bulk {
@@ -52,7 +54,7 @@ impl Bulk {
         let flags = flags.iter().rev().fold(0, |word, flag| word << 1 | u32::from(*flag));
         let reduce = self.reduce.map_or(0, |reduce| reduce as u32 + 1);
         let operation = self.operation.map_or(0, |operation| operation as u32 + 1);
-        flags | u32::from(self.rank) << 4 | reduce << 8 | operation << 16
+        flags | u32::from(self.rank) << 4 | reduce << 8 | operation << 16 | u32::from(self.ignores) << 24
     }
 
     /// Of a number that [`word`](Self::word) made.
@@ -67,6 +69,7 @@ impl Bulk {
             rank: (word >> 4) as u8 & 15,
             reduce: field(8).and_then(Reduce::new),
             operation: field(16).and_then(Operation::new),
+            ignores: flag(24),
         }
     }
 }
@@ -75,7 +78,8 @@ fn space(global: bool) -> Space {
     if global { Space::Global } else { Space::Shared }
 }
 
-/// `cp.async.bulk`, `cp.reduce.async.bulk`. Operands: the target's address, the source's, the bytes, the barrier's address, the mask.
+/// `cp.async.bulk`, `cp.reduce.async.bulk`. Operands: the target's address, the source's, the bytes, the barrier's address, the mask, and
+/// the bytes of the source that may not be there, at its beginning and at its end.
 pub(crate) const COPY: Exec = |lanes, inst| each(lanes, inst, copy);
 
 /// `cp.async.bulk.tensor` from global memory. Operands: the target's address, the map's generic address, the barrier's address, the mask,
@@ -270,7 +274,8 @@ fn targets(
 
 fn copy(lanes: &mut Lanes<'_>, operands: &Operands<'_>, aux: u32) -> Option<()> {
     let (bulk, lane) = (Bulk::read(aux), operands.lane);
-    let [target, source, bytes, barrier, mask] = std::array::from_fn(|index| operands.get(lanes, index));
+    let [target, source, bytes, barrier, mask, left, right] =
+        std::array::from_fn(|index| operands.get(lanes, index));
     let bytes = bytes & u64::from(u32::MAX);
     if bytes % CHUNK != 0 {
         let message = format!("a bulk copy of {bytes} bytes, which is not a multiple of {CHUNK}");
@@ -279,6 +284,9 @@ fn copy(lanes: &mut Lanes<'_>, operands: &Operands<'_>, aux: u32) -> Option<()> 
     }
     if bytes == 0 {
         return Some(());
+    }
+    if bulk.ignores {
+        return copy_inner(lanes, lane, (target, source, bytes), barrier, (left, right));
     }
     let targets = match bulk.to_global {
         true => Vec::new(),
@@ -300,6 +308,35 @@ fn copy(lanes: &mut Lanes<'_>, operands: &Operands<'_>, aux: u32) -> Option<()> 
         mbarrier::complete(lanes, lane, barrier, bytes)?;
     }
     Some(())
+}
+
+/// `cp.async.bulk` with `.ignore_oob`: what lies between the bytes at both ends that may not be there. What those leave in the target is
+/// indeterminate; here it stays as it is.
+fn copy_inner(
+    lanes: &mut Lanes<'_>,
+    lane: usize,
+    (target, source, bytes): (u64, u64, u64),
+    barrier: u64,
+    (left, right): (u64, u64),
+) -> Option<()> {
+    let (left, right) = (left & u64::from(u32::MAX), right & u64::from(u32::MAX));
+    if left.max(right) >= CHUNK {
+        let message = format!("a bulk copy that ignores {left} and {right} bytes, of which 15 are possible");
+        lanes.fail(FaultKind::InvalidSync, lane as u32, Some(source), message);
+        return None;
+    }
+    if !source.is_multiple_of(CHUNK) {
+        let message = format!("a copy at 0x{source:x}, which is not a multiple of {CHUNK}");
+        lanes.fail(FaultKind::MisalignedAddress, lane as u32, Some(source), message);
+        return None;
+    }
+    span(lanes, lane, (Space::Shared, true), target, bytes, CHUNK)?;
+    let inner = bytes.saturating_sub(left + right);
+    if inner > 0 {
+        let buffer = read(lanes, lane, Space::Global, source + left, inner, 1)?;
+        write(lanes, lane, Space::Shared, target + left, &buffer, 1, None)?;
+    }
+    mbarrier::complete(lanes, lane, barrier, bytes)
 }
 
 /// The map at a generic address.

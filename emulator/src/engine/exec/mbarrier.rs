@@ -1,8 +1,8 @@
 //! `mbarrier`: barriers that are numbers in shared memory (PTX ISA, "mbarrier").
 //!
 //! The ISA does not specify the layout of the 64 bits. Here: bits 19..0 are the pending arrivals of the current phase,
-//! 39..20 the arrivals of later phases, 60..40 the expected transaction bytes (signed), 63 the parity of the current
-//! phase.
+//! 39..20 the arrivals of later phases, 60..40 the expected transaction bytes (signed), 62 says whether the barrier has `.layout::v1`, and
+//! 63 is the parity of the current phase. Nothing here reports to a barrier of that layout, so that its two kinds of phases are one.
 #![allow(unsafe_code)]
 // Relies on: operands as in `lanes`; pointers come from `effective_address`, which checked bounds and alignment, and
 // point to shared memory, which only this host thread accesses.
@@ -19,12 +19,15 @@ use crate::memory::access::Word;
 /// Arrivals that fit.
 const MOST: u64 = (1 << 20) - 1;
 const PARITY: u64 = 1 << 63;
+const LAYOUT: u64 = 1 << 62;
 
 /// An operation on a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// `init`: the value is the number of arrivals.
     Init,
+    /// `init.layout::v1`
+    InitLayout,
     /// `inval`
     Invalidate,
     /// `expect_tx`: the value is a number of bytes.
@@ -45,6 +48,7 @@ pub(crate) enum Action {
 pub(crate) fn change(action: Action) -> Exec {
     match action {
         Action::Init => |lanes, inst| changed(lanes, inst, Action::Init),
+        Action::InitLayout => |lanes, inst| changed(lanes, inst, Action::InitLayout),
         Action::Invalidate => |lanes, inst| changed(lanes, inst, Action::Invalidate),
         Action::Expect => |lanes, inst| changed(lanes, inst, Action::Expect),
         Action::Complete => |lanes, inst| changed(lanes, inst, Action::Complete),
@@ -73,6 +77,12 @@ pub(crate) const WAIT_PARITY: Exec = |lanes, inst| {
         <u32 as Source>::get(<u32 as Source>::place(lanes, inst.ops[2]), lane) & 1 != 0
     })
 };
+
+/// `check_layout`: whether the barrier has `.layout::v1`. Operands: the predicate, the address.
+pub(crate) const HAS_LAYOUT: Exec = |lanes, inst| tested(lanes, inst, |word, _, _| word & LAYOUT != 0);
+
+/// The same of `.layout::v0`.
+pub(crate) const LACKS_LAYOUT: Exec = |lanes, inst| tested(lanes, inst, |word, _, _| word & LAYOUT == 0);
 
 /// `pending_count`: of a state.
 pub(crate) fn pending(state: u64) -> u32 {
@@ -166,13 +176,18 @@ fn changed(lanes: &mut Lanes<'_>, inst: &Inst, action: Action) -> Step {
 
 fn waited(lanes: &mut Lanes<'_>, inst: &Inst, parity: impl Fn(&Lanes<'_>, usize) -> bool) -> Step {
     lanes.polls += 1;
+    tested(lanes, inst, |word, lanes, lane| (word & PARITY != 0) != parity(lanes, lane))
+}
+
+/// Writes what a test of the barrier's word says.
+fn tested(lanes: &mut Lanes<'_>, inst: &Inst, test: impl Fn(u64, &Lanes<'_>, usize) -> bool) -> Step {
     for lane in live(lanes) {
         let Some(pointer) = barrier(lanes, inst, lane) else { return Step::Fault };
         // SAFETY: 1, 2: `barrier` returns 8 bytes that are as `EffectiveAddress::Host` says.
-        let current = unsafe { u64::load(pointer) } & PARITY != 0;
-        let over = current != parity(lanes, lane);
+        let word = unsafe { u64::load(pointer) };
+        let result = test(word, lanes, lane);
         // SAFETY: 1: the decoder made operand 0 the destination, a predicate (duty 2 of `Exec`); 2: live lanes are below 32.
-        unsafe { <bool as Dest>::set(lanes, &inst.ops, lane, over) };
+        unsafe { <bool as Dest>::set(lanes, &inst.ops, lane, result) };
     }
     Step::Next
 }
@@ -183,11 +198,11 @@ fn next(before: u64, action: Action, value: u64) -> Result<u64, String> {
     // Sign-extended from 21 bits.
     let mut bytes = ((before << 3) as i64) >> 43;
     let arrivals = match action {
-        Action::Init => {
+        Action::Init | Action::InitLayout => {
             if value == 0 || value > MOST {
                 return Err(format!("an mbarrier cannot wait for {value} arrivals"));
             }
-            return Ok(value | value << 20);
+            return Ok(value | value << 20 | if action == Action::InitLayout { LAYOUT } else { 0 });
         }
         Action::Invalidate => return Ok(0),
         Action::Expect | Action::Complete => 0,
@@ -211,5 +226,5 @@ fn next(before: u64, action: Action, value: u64) -> Result<u64, String> {
         (pending, parity) = (expected, parity ^ PARITY);
     }
     let bytes = bytes as u64 & ((1 << 21) - 1);
-    Ok(pending | expected << 20 | bytes << 40 | parity)
+    Ok(pending | expected << 20 | bytes << 40 | before & LAYOUT | parity)
 }

@@ -33,9 +33,9 @@ pub(super) const ROWS: &[Row] = &[
     build(atomics!("atom", "{and|or|xor|exch|cas}.{b16|b32|b64}"), atom),
     build(atomics!("atom", "{add|inc|dec|min|max}.{u32|s32|u64|s64}"), atom),
     build(atomics!("atom", "add.{f32|f64}"), atom),
-    build(atomics!("atom", "add.noftz.{f16|f16x2|bf16|bf16x2}"), atom),
+    build(atomics!("atom", "add.noftz.{f16|f16x2|bf16|bf16x2|f32}"), atom),
     build(
-        "atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.global].add.{v2|v4}.f32",
+        "atom[.{relaxed|acquire|release|acq_rel}][.{cta|cluster|gpu|sys}][.global].add[.noftz].{v2|v4}.f32",
         atom_vector,
     ),
     build(
@@ -48,8 +48,8 @@ pub(super) const ROWS: &[Row] = &[
     build(atomics!("red", "{and|or|xor}.{b32|b64}"), red),
     build(atomics!("red", "{add|inc|dec|min|max}.{u32|s32|u64|s64}"), red),
     build(atomics!("red", "add.{f32|f64}"), red),
-    build(atomics!("red", "add.noftz.{f16|f16x2|bf16|bf16x2}"), red),
-    build("red[.{relaxed|release}][.{cta|cluster|gpu|sys}][.global].add.{v2|v4}.f32", red_vector),
+    build(atomics!("red", "add.noftz.{f16|f16x2|bf16|bf16x2|f32}"), red),
+    build("red[.{relaxed|release}][.{cta|cluster|gpu|sys}][.global].add[.noftz].{v2|v4}.f32", red_vector),
     build(
         "red[.{relaxed|release}][.{cta|cluster|gpu|sys}][.global].{add|min|max}.noftz.{v2|v4|v8}.{f16|f16x2|bf16|bf16x2}",
         red_vector,
@@ -60,8 +60,10 @@ pub(super) const ROWS: &[Row] = &[
         "fence.{acquire|release}.{sync_restrict::shared::cta|sync_restrict::shared::cluster}.cluster",
         fence,
     ),
+    build("fence.proxy.alias.{acquire|release}.sys", fence),
+    build("fence.alias.sync_restrict::read.release.sys", fence),
     build(
-        "fence.proxy.async::generic.{acquire|release}.{sync_restrict::shared::cta|sync_restrict::shared::cluster}.cluster",
+        "fence.proxy.async::generic.{acquire|release}.{sync_restrict::shared::cta|sync_restrict::shared::cluster|sync_restrict::shared::cluster::read}.cluster",
         |builder, _| {
             builder.expect_operands(0)?;
             let mut draft = fence_draft();
@@ -300,6 +302,7 @@ operations! {
         true => fp32::add::<Nearest, false, false>(old, b),
         false => fp32::add::<Nearest, true, false>(old, b),
     };
+    AddF32Unflushed<u32>: |old, b, _c, _s| fp32::add::<Nearest, false, false>(old, b);
     AddF64<u64>: |old, b, _c, _s| fp64::add::<Nearest>(old, b);
     AddF16<u16>: |old, b, _c, _s| half::add::<F16, false, false>(old, b);
     AddBf16<u16>: |old, b, _c, _s| half::add::<Bf16, false, false>(old, b);
@@ -327,6 +330,7 @@ fn operation(form: &Form<'_>) -> Option<Exec> {
     let ty = form.ty();
     let signed = matches!(ty, Type::S32 | Type::S64);
     Some(match (ty, name) {
+        (Type::F32, "add") if form.has("noftz") => atomic::<u32, AddF32Unflushed>(),
         (Type::F32, "add") => atomic::<u32, AddF32>(),
         (Type::F64, "add") => atomic::<u64, AddF64>(),
         (Type::F16, "add") => atomic::<u16, AddF16>(),

@@ -21,7 +21,7 @@ macro_rules! reducing {
     ($start:literal) => {
         concat!(
             $start,
-            ".{and|or|xor|add|inc|dec|min|max}[.noftz].{b32|b64|u32|s32|u64|s64|f16|bf16|f32|f64}"
+            "[.relaxed][.{cta|cluster|gpu|sys}].{and|or|xor|add|inc|dec|min|max}[.noftz].{b32|b64|u32|s32|u64|s64|f16|bf16|f32|f64}"
         )
     };
 }
@@ -33,19 +33,31 @@ macro_rules! reducing_async {
     };
 }
 
+/// A copy with the order that its accesses may have: the type is that of the pieces which are copied at once.
+macro_rules! ordered {
+    ($copy:literal) => {
+        concat!($copy, "[.{weak|relaxed}][.{cta|cluster|gpu|sys}][.b128]")
+    };
+}
+
 pub(super) const ROWS: &[Row] = &[
     build(
-        "cp.async.bulk.{shared::cluster|shared::cta}.global.mbarrier::complete_tx::bytes[.multicast::cluster][.L2::cache_hint]",
+        ordered!(
+            "cp.async.bulk.{shared::cluster|shared::cta}.global.mbarrier::complete_tx::bytes[.{multicast::cluster|multicast::cluster::16b}][.L2::cache_hint]"
+        ),
         |builder, form| {
-            let bulk =
-                Bulk { from_global: true, multicast: form.has("multicast::cluster"), ..Bulk::default() };
-            copy(builder, bulk)
+            copy(builder, Bulk { from_global: true, multicast: multicast(form), ..Bulk::default() })
         },
     ),
-    build("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes", |builder, _| {
-        copy(builder, Bulk::default())
-    }),
-    build("cp.async.bulk.global.shared::cta.bulk_group[.L2::cache_hint]", |builder, _| {
+    build(
+        ordered!("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.ignore_oob[.L2::cache_hint]"),
+        |builder, _| copy(builder, Bulk { from_global: true, ignores: true, ..Bulk::default() }),
+    ),
+    build(
+        ordered!("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes"),
+        |builder, _| copy(builder, Bulk::default()),
+    ),
+    build(ordered!("cp.async.bulk.global.shared::cta.bulk_group[.L2::cache_hint]"), |builder, _| {
         copy(builder, Bulk { to_global: true, ..Bulk::default() })
     }),
     build(
@@ -64,8 +76,9 @@ pub(super) const ROWS: &[Row] = &[
     build("cp.async.bulk.wait_group[.read]", |builder, form| {
         wait_group(builder, if form.has("read") { Group::BulkReads } else { Group::Bulk })
     }),
+    build("cp.async.bulk.wait_group.sync_restrict::proxy::async", |b, _| wait_group(b, Group::Bulk)),
     build(
-        "cp.async.bulk.tensor.{1d|2d|3d|4d|5d}.{shared::cluster|shared::cta}.global[.{tile|im2col}].mbarrier::complete_tx::bytes[.multicast::cluster][.L2::cache_hint]",
+        "cp.async.bulk.tensor.{1d|2d|3d|4d|5d}.{shared::cluster|shared::cta}.global[.{tile|im2col}].mbarrier::complete_tx::bytes[.{multicast::cluster|multicast::cluster::16b}][.L2::cache_hint]",
         load_tensor,
     ),
     build(
@@ -82,9 +95,10 @@ pub(super) const ROWS: &[Row] = &[
     ),
     build("prefetch[.{param|const}].tensormap", nothing),
     build(
-        "st.async[.weak].mbarrier::complete_tx::bytes[.shared::cluster][.{v2|v4}].{b32|b64|u32|u64|s32|s64|f32|f64}",
+        "st.async[.weak].mbarrier::complete_tx::bytes[.{shared|shared::cta|shared::cluster}][.{v2|v4}].{b32|b64|u32|u64|s32|s64|f32|f64}",
         store,
     ),
+    build("st.async[.weak].mbarrier::complete_tx::bytes[.{shared|shared::cta|shared::cluster}].b128", store),
     build(reducing_async!("add.{u32|s32|u64|s64}"), reduce),
     build(reducing_async!("{min|max}.{u32|s32}"), reduce),
     build(reducing_async!("{inc|dec}.u32"), reduce),
@@ -101,14 +115,20 @@ fn reduction(form: &Form<'_>, global: bool) -> Result<Reduce, Refusal> {
         || (number, operation) == (Number::U64, Operation::Add);
     let reduce = Reduce::of(operation, number);
     let found = reduce.filter(|_| (global || short) && (number, operation) != (Number::S64, Operation::Add));
-    let flushes = matches!(found, Some(Reduce::AddF16 | Reduce::AddBf16));
+    let takes = matches!(found, Some(Reduce::AddF16 | Reduce::AddBf16));
+    let both = found == Some(Reduce::AddF32) && global;
     match found {
-        Some(_) if form.has("noftz") != flushes => {
-            Err(Refusal::new("`.noftz` goes with sums of `.f16` and `.bf16`, and with no others"))
+        Some(_) if form.has("noftz") != takes && !both => {
+            Err(Refusal::new("`.noftz` goes with sums of `.f16`, `.bf16` and `.f32`, and with no others"))
         }
         Some(reduce) => Ok(reduce),
         None => Err(Refusal::new(format!("there is no {operation:?} of {number:?} in that memory"))),
     }
+}
+
+/// Whether a mask of blocks is expected.
+fn multicast(form: &Form<'_>) -> bool {
+    form.any(&["multicast::cluster", "multicast::cluster::16b"]).is_some()
 }
 
 fn operation(form: &Form<'_>) -> Option<Operation> {
@@ -165,18 +185,25 @@ fn append_as(builder: &mut Builder<'_, '_>, exec: Exec, aux: u32, a: Vec<Operand
     builder.push(draft);
 }
 
-/// `[target], [source], bytes{, [barrier]}{, mask}`
+/// `[target], [source], bytes{, left, right}{, [barrier]}{, mask}`
 fn copy(builder: &mut Builder<'_, '_>, bulk: Bulk) -> Result<(), Refusal> {
-    builder.expect_operands(3 + usize::from(!bulk.to_global) + usize::from(bulk.multicast))?;
-    let mut operands = Vec::with_capacity(5);
+    let ends = if bulk.ignores { 2 } else { 0 };
+    builder.expect_operands(3 + ends + usize::from(!bulk.to_global) + usize::from(bulk.multicast))?;
+    let mut operands = Vec::with_capacity(7);
     for index in [0, 1] {
         operands.push(address(builder, builder.operand(index)?, false)?);
     }
     operands.push(number(builder, builder.operand(2)?)?);
     if !bulk.to_global {
-        operands.push(address(builder, builder.operand(3)?, false)?);
+        operands.push(address(builder, builder.operand(3 + ends)?, false)?);
     }
     if bulk.multicast {
+        operands.push(number(builder, builder.operand(4)?)?);
+    }
+    if bulk.ignores {
+        // No mask.
+        operands.push(builder.constant(Class::Wide, 0));
+        operands.push(number(builder, builder.operand(3)?)?);
         operands.push(number(builder, builder.operand(4)?)?);
     }
     let event = Event::Bulk { grouped: bulk.to_global, plain: true };
@@ -222,7 +249,7 @@ fn place<'a>(
 
 /// `[target], [map, {coordinates}], [barrier]{, {offsets}}{, mask}`
 fn load_tensor(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
-    let (rank, im2col, multicast) = (rank(form), form.has("im2col"), form.has("multicast::cluster"));
+    let (rank, im2col, multicast) = (rank(form), form.has("im2col"), multicast(form));
     if im2col && rank < 3 {
         return Err(Refusal::new("`.im2col` needs three dimensions"));
     }
@@ -270,7 +297,8 @@ fn store_tensor(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Re
 fn remote(builder: &mut Builder<'_, '_>, form: &Form<'_>, index: usize) -> Result<Operand, Refusal> {
     let text = builder.operand(index)?;
     let narrow = matches!(text, Text::Address { base, .. } if builder.class_of(base) == Some(Class::Word));
-    let generic = !form.has("shared::cluster") && !narrow;
+    let named = form.any(&["shared", "shared::cta", "shared::cluster"]).is_some();
+    let generic = !named && !narrow;
     let place = address(builder, text, generic)?;
     if !generic {
         return Ok(place);
@@ -289,7 +317,8 @@ fn store(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> 
         Some(_) => 4,
         None => 1,
     };
-    let bytes = form.ty().size();
+    // A register of 128 bits is a vector of two of 64.
+    let (count, bytes) = if form.has("b128") { (2, 8) } else { (count, form.ty().size()) };
     let class = if bytes == 8 { Class::Wide } else { Class::Word };
     let texts = builder.elements(builder.operand(1)?)?;
     if texts.len() != count || count * bytes > 16 {

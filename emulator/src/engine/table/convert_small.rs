@@ -25,6 +25,11 @@ pub(super) const ROWS: &[Row] = &[
     pick("cvt.rn[.relu].f16x2.{e4m3x2|e5m2x2|e2m3x2|e3m2x2|e2m1x2}", |f| {
         Some(flag!(f, "relu", RELU => with_format!(f, F => lane1(minifloat::f16x2_from_pair::<F, RELU>))))
     }),
+    pick("cvt.rn[.satfinite][.relu].bf16x2.{e4m3x2|e5m2x2|e2m3x2|e3m2x2|e2m1x2}", |f| {
+        Some(flag!(f, "relu", RELU => flag!(f, "satfinite", SAT => {
+            with_format!(f, F => lane1(minifloat::bf16x2_from_pair::<F, RELU, SAT>))
+        })))
+    }),
     pick("cvt.{rz|rp}[.satfinite].ue8m0x2.f32", |f| {
         Some(flag!(f, "rp", UP => flag!(f, "satfinite", SAT => lane2(minifloat::scales_from_f32::<UP, SAT>))))
     }),

@@ -84,6 +84,8 @@ pub(super) const ROWS: &[Row] = &[
     lane("sin[.approx][.ftz].f32", special1(special::Sin)),
     // `.ftz` makes no difference.
     lane("cos[.approx][.ftz].f32", special1(special::Cos)),
+    lane("sin.approx.ftz.2pi.f32", lane1(approx::sin_2pi)),
+    lane("cos.approx.ftz.2pi.f32", lane1(approx::cos_2pi)),
     pick("lg2[.approx][.ftz].f32", |f| Some(flag!(f, "ftz", FTZ => special1(special::Lg2::<FTZ>)))),
     pick("ex2[.approx][.ftz].f32", |f| Some(flag!(f, "ftz", FTZ => special1(special::Ex2::<FTZ>)))),
     lane("tanh.approx.f32", lane1(approx::tanh_f32)),

@@ -30,6 +30,8 @@ pub(super) const ROWS: &[Row] = &[
         "u32" => Some(lane3(int::mad_wide::<u32>)),
         _ => Some(lane3(int::mad_wide::<i32>)),
     }),
+    lane("clmad.lo.{u64|s64}", lane3(bits::clmad::<false>)),
+    lane("clmad.hi.{u64|s64}", lane3(bits::clmad::<true>)),
     pick("mul24.{lo|hi}.{u32|s32}", |f| {
         Some(flag!(f, "s32", SIGNED => match f.has("lo") {
             true => lane2(int::mul24_lo::<SIGNED>),

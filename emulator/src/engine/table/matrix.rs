@@ -87,13 +87,8 @@ pub(super) fn operands(
     counts: [usize; 4],
     class: Class,
 ) -> Result<Matrix<Operand>, Refusal> {
-    if !builder.name().starts_with("mma.sp") {
+    if !builder.name().split('.').any(|part| matches!(part, "sp" | "sp::ordered_metadata")) {
         builder.expect_operands(4)?;
-    }
-    let name = builder.name();
-    let any = name.contains(".m8n8k4.") && name.contains(".f16.f16.");
-    if name.contains(".col.row.") && !any {
-        return Err(Refusal::new("A is `.row` and B `.col` in this shape"));
     }
     let mut matrix = Matrix::default();
     for (index, count) in counts.into_iter().enumerate() {

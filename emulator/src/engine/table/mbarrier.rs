@@ -15,6 +15,9 @@ use super::{Form, Row, build, lane};
 
 pub(super) const ROWS: &[Row] = &[
     build("mbarrier.init[.{shared|shared::cta}].b64", |b, f| change(b, f, Action::Init)),
+    build("mbarrier.init.layout::v0[.{shared|shared::cta}].b64", |b, f| change(b, f, Action::Init)),
+    build("mbarrier.init.layout::v1[.{shared|shared::cta}].b64", |b, f| change(b, f, Action::InitLayout)),
+    build("mbarrier.check_layout.{layout::v0|layout::v1}[.{shared|shared::cta}].b64", check_layout),
     build("mbarrier.inval[.{shared|shared::cta}].b64", |b, f| change(b, f, Action::Invalidate)),
     build(
         "mbarrier.expect_tx[.relaxed][.{cta|cluster}][.{shared|shared::cta|shared::cluster}].b64",
@@ -41,14 +44,14 @@ pub(super) const ROWS: &[Row] = &[
         |b, f| change(b, f, Action::DropExpect),
     ),
     build(
-        "mbarrier.{test_wait|try_wait}[.{acquire|relaxed}][.{cta|cluster}][.{shared|shared::cta}].b64",
+        "mbarrier.{test_wait|try_wait}[.phase_type::primary][.{acquire|relaxed}][.{cta|cluster}][.{shared|shared::cta}].b64",
         wait,
     ),
     build(
-        "mbarrier.{test_wait|try_wait}.parity[.{acquire|relaxed}][.{cta|cluster}][.{shared|shared::cta}].b64",
+        "mbarrier.{test_wait|try_wait}.parity[.{phase_type::primary|phase_type::conditional}][.{acquire|relaxed}][.{cta|cluster}][.{shared|shared::cta}].b64",
         wait,
     ),
-    lane("mbarrier.pending_count.b64", lane1(pending)),
+    lane("mbarrier.pending_count[.layout::v0].b64", lane1(pending)),
     // The copies before it are done: adding an arrival and making it leaves nothing, but for `.noinc`.
     build("cp.async.mbarrier.arrive[.{shared|shared::cta}].b64", |builder, form| {
         builder.expect_operands(1)?;
@@ -79,7 +82,7 @@ fn access(form: &Form<'_>, address: &Address) -> u32 {
 /// `mbarrier.op {state,} [addr]{, value}`
 fn change(builder: &mut Builder<'_, '_>, form: &Form<'_>, action: Action) -> Result<(), Refusal> {
     let event = match action {
-        Action::Init => Event::Init,
+        Action::Init | Action::InitLayout => Event::Init,
         Action::Invalidate => Event::Invalidate,
         _ => Event::Change { releases: !form.has("relaxed") },
     };
@@ -108,15 +111,46 @@ fn push_change(
     Ok(())
 }
 
-/// `mbarrier.{test,try}_wait p, [addr], state{, hint}`
-fn wait(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+/// `mbarrier.check_layout p, [addr]`
+fn check_layout(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+    builder.expect_operands(2)?;
     let dest = builder.dest(builder.operand(0)?, Class::Predicate)?;
     let address = builder.address(builder.operand(1)?, space(form).is_none())?;
+    let exec = if form.has("layout::v1") { mbarrier::HAS_LAYOUT } else { mbarrier::LACKS_LAYOUT };
+    let mut draft = Draft::new(exec, &[dest], &[address.base]);
+    draft.aux = access(form, &address);
+    (draft.imm, draft.site) = (address.offset, true);
+    draft.note = Some(Note { what: What::Barrier { init: false }, address: 1, bytes: 8 });
+    builder.push(draft);
+    Ok(())
+}
+
+/// `mbarrier.{test,try}_wait p{|q}{, report}, [addr], state{, hint}`
+fn wait(builder: &mut Builder<'_, '_>, form: &Form<'_>) -> Result<(), Refusal> {
+    let (text, reported) = match builder.operand(0)? {
+        Text::Pair(over, reported) => (&**over, Some(&**reported)),
+        text => (text, None),
+    };
+    let dest = builder.dest(text, Class::Predicate)?;
+    // Nothing is reported.
+    if let Some(text) = reported.filter(|text| **text != Text::Name("_")) {
+        let dest = builder.dest(text, Class::Predicate)?;
+        builder.lane(lane1(|a: bool| a), &[dest], &[Operand::Fixed(false)]);
+    }
+    let at = match builder.operand(1)? {
+        Text::Address { .. } => 1,
+        value => {
+            let (dest, zero) = (builder.dest(value, Class::Word)?, builder.constant(Class::Word, 0));
+            builder.lane(lane1(|a: u32| a), &[dest], &[zero]);
+            2
+        }
+    };
+    let address = builder.address(builder.operand(at)?, space(form).is_none())?;
     let (class, exec) = match form.has("parity") {
         true => (Class::Word, mbarrier::WAIT_PARITY),
         false => (Class::Wide, mbarrier::WAIT_STATE),
     };
-    let value = builder.source(builder.operand(2)?, class)?;
+    let value = builder.source(builder.operand(at + 1)?, class)?;
     let event = Event::Waited { acquires: !form.has("relaxed") };
     push(builder, form, exec, event, dest, address, value);
     Ok(())

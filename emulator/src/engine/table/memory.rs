@@ -53,7 +53,8 @@ pub(super) const ROWS: &[Row] = &[
         ),
         load,
     ),
-    build(with_types!("ld.mmio[.relaxed].sys[.global]"), load),
+    build(with_types!("ld.mmio[.{relaxed|acquire}].sys[.global]"), load),
+    build(with_types!("ld.proxy::readonly[.global][.nc]"), load),
     build(with_types!("ldu[.global]"), load),
     build(
         with_types!(
@@ -68,7 +69,7 @@ pub(super) const ROWS: &[Row] = &[
         ),
         store,
     ),
-    build(with_types!("st.mmio[.relaxed].sys[.global]"), store),
+    build(with_types!("st.mmio[.{relaxed|release}].sys[.global]"), store),
     // Weak ones are done in two halves.
     build(
         "ld[.weak][.{const|global|local|param|param::entry|param::func|shared|shared::cta|shared::cluster}][.{ca|cg|cs|lu|cv}][.{L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate}][.{L2::64B|L2::128B|L2::256B}][.unified].b128",
@@ -89,13 +90,16 @@ pub(super) const ROWS: &[Row] = &[
         load_quad,
     ),
     build("ld.volatile[.{global|shared|shared::cta|shared::cluster}].b128", load_quad),
+    build("ld.mmio.{relaxed|acquire}.sys[.global].b128", load_quad),
     build(
         "st.{relaxed|release}.{cta|cluster|gpu|sys}[.{global|shared|shared::cta|shared::cluster}][.{L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate}].b128",
         store_quad,
     ),
     build("st.volatile[.{global|shared|shared::cta|shared::cluster}].b128", store_quad),
+    build("st.mmio.{relaxed|release}.sys[.global].b128", store_quad),
     build("prefetch[.{global|local}].{L1|L2|L2::evict_last|L2::evict_normal}", hint),
     build("prefetchu.L1", hint),
+    build("prefetch[.global].valid_addr.L1::32B", hint),
     build(
         "createpolicy.{fractional|range}[.global].{L2::evict_last|L2::evict_normal|L2::evict_first|L2::evict_unchanged}[.{L2::evict_first|L2::evict_unchanged}].b64",
         policy,

@@ -1,4 +1,4 @@
-//! Every mnemonic of the PTX ISA up to 9.0, whether or not the engine has it: anything else is a typing error.
+//! Every mnemonic of the PTX ISA up to 9.5, whether or not the engine has it: anything else is a typing error.
 
 const MNEMONICS: &[&str] = &[
     "abs",
@@ -20,6 +20,7 @@ const MNEMONICS: &[&str] = &[
     "brkpt",
     "brx",
     "call",
+    "clmad",
     "clusterlaunchcontrol",
     "clz",
     "cnot",
@@ -36,6 +37,7 @@ const MNEMONICS: &[&str] = &[
     "elect",
     "ex2",
     "exit",
+    "fabric",
     "fence",
     "fma",
     "fns",

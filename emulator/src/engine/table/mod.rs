@@ -13,6 +13,7 @@ mod convert;
 mod convert_small;
 mod float;
 mod half;
+mod ignored;
 mod integer;
 mod logic;
 mod matrix;
@@ -27,6 +28,7 @@ mod mixed;
 mod mnemonics;
 pub(super) mod movement;
 mod multimem;
+pub(super) mod newer;
 pub(super) mod pattern;
 mod refused;
 mod stack;
@@ -40,12 +42,13 @@ mod video;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use cuda_ptx::Type;
+use cuda_ptx::{Space, Type};
 
 use super::decode::builder::{Builder, CACHE_HINT};
 use super::decode::draft::Refusal;
 use super::exec::alu::Lane;
 
+pub(super) use ignored::is_ignored;
 pub(super) use mnemonics::is_mnemonic;
 use pattern::Pattern;
 
@@ -120,6 +123,21 @@ impl<'n> Form<'n> {
     /// The values of all modifiers, in the order of the pattern.
     pub(super) fn values(&self) -> impl Iterator<Item = &'n str> + '_ {
         self.values.iter().copied()
+    }
+
+    /// Whether parts whose order says which operand they are of stand in the name as in the pattern.
+    pub(super) fn is_in_order(&self, parts: &[&str]) -> bool {
+        let orders: [fn(&str) -> bool; 3] = [
+            |part| Space::from_name(part).is_some(),
+            |part| matches!(part, "row" | "col"),
+            |part| matches!(part, "and" | "xor" | "popc"),
+        ];
+        let of = |order: fn(&str) -> bool, value: &&str| order(value);
+        orders.iter().all(|order| {
+            self.values()
+                .filter(|value| of(*order, value))
+                .eq(parts.iter().copied().filter(|part| of(*order, part)))
+        })
     }
 
     /// The value of modifier `index` of the pattern, empty if it is missing.
@@ -270,7 +288,14 @@ pub(super) fn decode(builder: &mut Builder<'_, '_>) -> Result<(), Refusal> {
     let mnemonic = parts.next().unwrap_or_default();
     // Cache modifiers do not change results, because there are no caches.
     let evicts = matches!(mnemonic, "ld" | "st");
-    let parts = parts.filter(|part| *part != CACHE_HINT && !(evicts && part.starts_with("L2::evict_")));
+    let all = parts.clone();
+    let parts = parts.filter(move |part| {
+        let is_hint = *part == CACHE_HINT || evicts && part.starts_with("L2::evict_");
+        !is_hint && !is_ignored(mnemonic, all.clone(), part)
+    });
+    if let Some(why) = newer::refusal(name) {
+        return Err(Refusal::new(why));
+    }
     let rows =
         table().get(mnemonic).ok_or_else(|| Refusal::new("the emulator does not have this instruction"))?;
     for (pattern, row) in rows {
@@ -291,15 +316,16 @@ pub(super) fn has(name: &str, twice: &[&str]) -> bool {
     let mut parts = name.split('.');
     let rows = parts.next().and_then(|mnemonic| table().get(mnemonic));
     let mut kept: Vec<&str> = Vec::new();
-    for part in parts {
-        if !(twice.contains(&part) && kept.contains(&part)) {
+    let mnemonic = name.split('.').next().unwrap_or_default();
+    for part in parts.clone() {
+        if !(twice.contains(&part) && kept.contains(&part) || is_ignored(mnemonic, parts.clone(), part)) {
             kept.push(part);
         }
     }
     let types = || kept.iter().filter_map(|part| Type::from_name(part));
     rows.is_some_and(|rows| {
         let mut forms = rows.iter().filter_map(|(pattern, _)| pattern.matches(kept.iter().copied()));
-        forms.any(|form| form.types().eq(types()))
+        forms.any(|form| form.types().eq(types()) && form.is_in_order(&kept))
     })
 }
 

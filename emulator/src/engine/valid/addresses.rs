@@ -8,12 +8,16 @@ use super::operands::{is_bits, is_integer, not_a, register, source, wrong_type};
 /// Which registers hold addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Width {
-    /// Of 64 bits, and of 32 where the space is not the generic one or `.global`; ptxas takes those of 16 bits anywhere.
+    /// Of 64 bits, and of 32 where the space is not the generic one or `.global`; ptxas takes those of 8 and 16 bits anywhere.
     BySpace,
     /// Of 32 or 64 bits.
     Four,
-    /// Of 16, 32 or 64 bits.
+    /// Of 8, 16, 32 or 64 bits.
     Two,
+    /// Of 8, 32 or 64 bits.
+    NotTwo,
+    /// Of 64 bits.
+    Eight,
 }
 
 impl Width {
@@ -21,9 +25,11 @@ impl Width {
         (is_bits(ty) || is_integer(ty))
             && match (ty.size(), self) {
                 (8, _) => true,
+                (_, Width::Eight) => false,
                 (4, Width::BySpace) => !matches!(space, None | Some(Space::Global)),
                 (4, _) => true,
-                (2, width) => width != Width::Four,
+                (1, width) => width != Width::Four,
+                (2, width) => !matches!(width, Width::Four | Width::NotTwo),
                 _ => false,
             }
     }

@@ -25,7 +25,7 @@ pub(super) const FORMS: &[(&str, &str)] = &[
     // Of many bytes. ptxas takes any scope, and does nothing with it.
     (
         "cp.async.bulk.{shared::cluster|shared::cta}.global[.{cta|cluster|gpu|sys}].mbarrier::complete_tx::bytes",
-        "b:shared b:global s:u32 A:shared",
+        "b:shared b:global s:u32 c:shared",
     ),
     (
         "cp.async.bulk.{shared::cluster|shared::cta}.global[.{cta|cluster|gpu|sys}].mbarrier::complete_tx::bytes.L2::cache_hint",
@@ -37,7 +37,7 @@ pub(super) const FORMS: &[(&str, &str)] = &[
     ),
     (
         "cp.async.bulk.shared::cluster.shared::cta[.{cta|cluster|gpu|sys}].mbarrier::complete_tx::bytes",
-        "b:shared b:shared s:u32 A:shared",
+        "b:shared b:shared s:u32 c:shared",
     ),
     (
         "cp.async.bulk.global.shared::cta[.{cta|cluster|gpu|sys}].bulk_group[.L2::cache_hint]",

@@ -10,7 +10,8 @@
 //! | `q`, `p` | a predicate that is written, one that is read (`!p` too) |
 //! | `d\|`, `q\|` | the same, and perhaps a second one behind a bar, a predicate |
 //! | `a` | an address in brackets; behind a colon its space, which else is the name's |
-//! | `A`, `b` | the same in a register of 32 or 64 bits whatever the space, or of 16 too |
+//! | `A`, `b` | the same in a register of 32 or 64 bits whatever the space, or of 8 and 16 too |
+//! | `c`, `e` | the same in a register of 8, 32 or 64 bits, or of 64 |
 //! | `y` | an address in brackets, in whatever register or space |
 //! | `B` | as `b`, and perhaps without brackets |
 //! | `x` | an address as a number, or a variable |
@@ -32,7 +33,7 @@ use cuda_ptx::{Space, Type};
 
 use super::super::table::pattern::Pattern;
 use super::addresses::Width;
-use super::bulk_forms;
+use super::{bulk_forms, newer_forms};
 
 /// What an operand is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +105,8 @@ impl Slot {
             "a" => Role::Address(Width::BySpace),
             "A" => Role::Address(Width::Four),
             "b" => Role::Address(Width::Two),
+            "c" => Role::Address(Width::NotTwo),
+            "e" => Role::Address(Width::Eight),
             "y" => Role::Anywhere,
             "B" => Role::Shared,
             "x" => Role::Pointer,
@@ -143,7 +146,7 @@ pub(super) fn rows(mnemonic: &str) -> Option<&'static [Row]> {
     static TABLE: OnceLock<HashMap<&'static str, Vec<Row>>> = OnceLock::new();
     let table = TABLE.get_or_init(|| {
         let mut table: HashMap<_, Vec<Row>> = HashMap::new();
-        for (patterns, operands) in FORMS.iter().chain(bulk_forms::FORMS) {
+        for (patterns, operands) in FORMS.iter().chain(bulk_forms::FORMS).chain(newer_forms::FORMS) {
             let slots: Vec<Slot> =
                 operands.split(' ').filter(|text| !text.is_empty()).map(Slot::new).collect();
             for pattern in patterns.split_whitespace().map(Pattern::new) {
@@ -452,8 +455,11 @@ const FORMS: &[(&str, &str)] = &[
          multimem.red[.global].{min|max}[.acc::f32].{u32|s32|u64|s64} \
          multimem.red.{relaxed|release}.{cta|cluster|gpu|sys}[.global].{min|max}[.acc::f32].{u32|s32|u64|s64} \
          multimem.red[.global].{and|or|xor}[.acc::f32].{b32|b64} \
-         multimem.red.{relaxed|release}.{cta|cluster|gpu|sys}[.global].{and|or|xor}[.acc::f32].{b32|b64} \
-         multimem.st[.weak][.global].{b32|b64|u32|s32|u64|s64|f32|f64|f16x2|bf16x2} \
+         multimem.red.{relaxed|release}.{cta|cluster|gpu|sys}[.global].{and|or|xor}[.acc::f32].{b32|b64}",
+        "e s",
+    ),
+    (
+        "multimem.st[.weak][.global].{b32|b64|u32|s32|u64|s64|f32|f64|f16x2|bf16x2} \
          multimem.st.{relaxed|release}.{cta|cluster|gpu|sys}[.global].{b32|b64|u32|s32|u64|s64|f32|f64|f16x2|bf16x2} \
          multimem.st[.weak][.global].{e4m3x4|e5m2x4} \
          multimem.st.{relaxed|release}.{cta|cluster|gpu|sys}[.global].{e4m3x4|e5m2x4}",
@@ -465,8 +471,11 @@ const FORMS: &[(&str, &str)] = &[
          multimem.red[.global].{add|min|max}[.acc::f32].{v2|v4}.{f16x2|bf16x2} \
          multimem.red.{relaxed|release}.{cta|cluster|gpu|sys}[.global].{add|min|max}[.acc::f32].{v2|v4}.{f16x2|bf16x2} \
          multimem.red[.global].add[.acc::f32].{v2|v4}.f32 \
-         multimem.red.{relaxed|release}.{cta|cluster|gpu|sys}[.global].add[.acc::f32].{v2|v4}.f32 \
-         multimem.st[.weak][.global].{v2|v4|v8}.{f16|bf16} \
+         multimem.red.{relaxed|release}.{cta|cluster|gpu|sys}[.global].add[.acc::f32].{v2|v4}.f32",
+        "e S",
+    ),
+    (
+        "multimem.st[.weak][.global].{v2|v4|v8}.{f16|bf16} \
          multimem.st.{relaxed|release}.{cta|cluster|gpu|sys}[.global].{v2|v4|v8}.{f16|bf16} \
          multimem.st[.weak][.global].{v2|v4}.{f16x2|bf16x2|f32} \
          multimem.st.{relaxed|release}.{cta|cluster|gpu|sys}[.global].{v2|v4}.{f16x2|bf16x2|f32} \

@@ -44,7 +44,8 @@ fn of_table<'a>(name: &'a str, mnemonic: &str) -> Known<'a> {
         Some(rounded) => Cow::Owned(name.replace(rounded, ".f64.f64")),
         None => Cow::Borrowed(name),
     };
-    match !BY_TABLE.contains(&mnemonic) || table::has(&plain, TWICE) {
+    match !BY_TABLE.contains(&mnemonic) || table::has(&plain, TWICE) || table::newer::refusal(name).is_some()
+    {
         true => Known::Other,
         false => Known::none(),
     }
@@ -65,14 +66,18 @@ impl<'a> Known<'a> {
         let mut parts = name.split('.');
         let mnemonic = parts.next().unwrap_or_default();
         if mnemonic == "mov" {
-            return moved(parts);
+            let all = parts.clone();
+            return moved(parts.filter(move |part| !table::is_ignored(mnemonic, all.clone(), part)));
         }
         if !modifiers::leads_stand_first(mnemonic, &parts.clone().collect::<Vec<_>>()) {
             return Known::none();
         }
         let Some(rows) = rows(mnemonic) else { return of_table(name, mnemonic) };
-        let mut seen = Vec::new();
+        let (mut seen, all) = (Vec::new(), parts.clone());
         let mut once = |part: &&'a str| {
+            if table::is_ignored(mnemonic, all.clone(), part) {
+                return false;
+            }
             let again = TWICE.contains(part) && seen.contains(part);
             seen.push(*part);
             !again
@@ -81,13 +86,16 @@ impl<'a> Known<'a> {
         // Patterns take modifiers in any order, but the order of types says which is the result's.
         let types = || parts.iter().filter_map(|part| Type::from_name(part));
         let matching = rows.iter().filter_map(|row| Some((row, row.pattern.matches(parts.iter().copied())?)));
-        let matching = matching.filter(|(_, form)| form.types().eq(types()));
+        let matching = matching.filter(|(_, form)| form.types().eq(types()) && form.is_in_order(&parts));
         let matching: Vec<_> = matching.collect();
         let first = |(_, form): &(&Row, Form<'a>)| parts.first() == Some(&form.first());
         // What an operation of a barrier does more stands behind its name.
-        let late = |part: &&str| matches!(*part, "expect_tx" | "noComplete" | "parity");
+        let late = |part: &&str| matches!(*part, "expect_tx" | "parity");
         if mnemonic == "mbarrier" && parts.iter().skip(2).any(late) {
             return Known::none();
+        }
+        if matching.is_empty() && table::newer::refusal(name).is_some() {
+            return Known::Other;
         }
         if matching.is_empty() && BY_TABLE.contains(&mnemonic) {
             return of_table(name, mnemonic);

@@ -6,7 +6,7 @@ use super::addresses::{Width, address};
 use super::forms::Role;
 use super::matrix_vectors::{Takes, VectorOperand, no_doubles, no_predicates, vector};
 use super::names::Names;
-use super::operands::{fits, predicate, register, source};
+use super::operands::{fits, predicate, register, source, wrong_type};
 use super::vectors::{Access, counted};
 
 /// Types of elements, and their bits.
@@ -105,7 +105,7 @@ fn sides(name: &str, of_wmma: bool) -> Vec<VectorOperand> {
         return vec![sum(d), factor, factor, sum(c)];
     }
     let halves = of_wmma && a.0 == "f16";
-    let kept = if name.starts_with("mma.sp") { 2 } else { 1 };
+    let kept = if is_sparse(name) { 2 } else { 1 };
     let factor = |ty, elements| match halves {
         true => VectorOperand { count: 8, takes: takes("f16", true) },
         false => vector(ty, elements),
@@ -139,12 +139,17 @@ fn all(names: &Names<'_>, operands: &[Operand<'_>], wanted: &[VectorOperand]) ->
     })
 }
 
+/// Whether a product has a sparse A.
+fn is_sparse(name: &str) -> bool {
+    name.split('.').any(|part| matches!(part, "sp" | "sp::ordered_metadata"))
+}
+
 /// `mma d, a, b, c`, of a sparse A `metadata, selector`, and with `.block_scale` two pairs of `scale, {byte, thread}`.
 fn product(name: &str, operands: &[Operand<'_>], names: &Names<'_>) -> Result<(), String> {
     let scales = if name.contains(".block_scale") { 4 } else { 0 };
-    let sparse = if name.starts_with("mma.sp") { 2 } else { 0 };
+    let sparse = if is_sparse(name) { 2 } else { 0 };
     expect(operands, 4 + sparse + scales)?;
-    layouts_and_sums(name)?;
+    sums(name)?;
     all(names, operands, &sides(name, false))?;
     one_by_one(name, operands, names)?;
     match operands {
@@ -190,16 +195,13 @@ fn one_by_one(name: &str, operands: &[Operand<'_>], names: &Names<'_>) -> Result
     })
 }
 
-/// Whether the layouts of A and B, and the types of C and D, go together.
-fn layouts_and_sums(name: &str) -> Result<(), String> {
+/// Whether the types of C and D go together.
+fn sums(name: &str) -> Result<(), String> {
     let types = types(name);
     let (Some(Shape { m, k, .. }), [(d, _), (a, _), _, (c, _)]) = (Shape::of(name), types.as_slice()) else {
         return Ok(());
     };
     let quads = is_quads(m, k, a);
-    if !quads && name.contains(".col.row.") {
-        return Err("A is `.row` and B `.col` in this shape".to_owned());
-    }
     match (*d, *c) {
         ("f16", "f32") if quads => Err("if C is `.f32`, so is D".to_owned()),
         (d, c) if d != c && !quads => Err("C and D of this shape have the same type".to_owned()),
@@ -219,6 +221,9 @@ fn move_matrix(
     }
     bracketed(name, names, operands, place)?;
     if let Some(stride) = operands.get(2) {
+        if register(names, stride) == Some(Type::F16x2) {
+            return Err(format!("operand 3: {}", wrong_type(stride, Type::F16x2, "an integer")));
+        }
         source(names, stride, Type::U32, false, false).map_err(|message| format!("operand 3: {message}"))?;
     }
     let types = types(name);

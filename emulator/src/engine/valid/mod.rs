@@ -19,6 +19,7 @@ mod matrix_vectors;
 mod modifiers;
 mod moves;
 mod names;
+mod newer_forms;
 mod operands;
 mod order;
 mod since;

@@ -20,7 +20,9 @@ const EXCLUDE: &[(&[&str], &[&str])] = &[
     (ORDERS, CACHE),
     (ORDERS, &["nc"]),
     (&["weak"], &["nc"]),
-    (ORDERS, PRIVATE),
+    (&["relaxed", "acquire", "release", "mmio"], PRIVATE),
+    // `.local` may be volatile: `since` says from when on.
+    (&["volatile"], &["const", "param", "param::entry", "param::func"]),
     (L1, PRIVATE),
     (L1, SHARED),
     (HINT, PRIVATE),
@@ -40,14 +42,16 @@ const EXCLUDE: &[(&[&str], &[&str])] = &[
 /// The same of `atom` and `red`.
 const EXCLUDE_ATOMIC: &[(&[&str], &[&str])] = &[(HINT, SHARED)];
 
-/// Modifiers that want another.
-const REQUIRE: &[(&str, &str)] = &[("nc", "global"), ("mmio", "relaxed")];
+/// Modifiers that want one of others.
+const REQUIRE: &[(&str, &[&str])] = &[("nc", &["global"]), ("mmio", &["relaxed", "acquire", "release"])];
 
 /// Modifiers that are parts of the name: only such ones, which stand in front of them here, may precede them. All others may stand in any
 /// order.
 const LEADS: &[(&[&str], &[&str])] = &[
     (&["mul", "mad", "madc", "mul24", "mad24"], &["lo", "hi", "wide"]),
     (&["cvt"], &["pack"]),
+    (&["div"], &["full"]),
+    (&["setmaxnreg"], &["inc", "dec"]),
     (&["cvta"], &["to"]),
     (&["shf"], &["l", "r"]),
     (&["bar"], &["cta", "warp", "sync", "arrive", "red"]),
@@ -68,7 +72,7 @@ const LEADS: &[(&[&str], &[&str])] = &[
             "wait_group",
         ],
     ),
-    (&["tensormap"], &["replace", "cp_fenceproxy"]),
+    (&["tensormap"], &["replace", "cp_fenceproxy", "query"]),
     (&["wmma"], &["load", "store", "mma", "a", "b", "c", "d"]),
     (&["wgmma"], &["fence", "commit_group", "wait_group", "mma_async"]),
     (&["tex"], &["base", "level", "grad"]),
@@ -108,9 +112,9 @@ fn exclude(parts: &[&str], list: &[(&[&str], &[&str])]) -> Result<(), String> {
 }
 
 fn require(parts: &[&str]) -> Result<(), String> {
-    let missing = |(a, b): &&(&str, &str)| parts.contains(a) && !parts.contains(b);
+    let missing = |(a, b): &&(&str, &[&str])| parts.contains(a) && !parts.iter().any(|part| b.contains(part));
     match REQUIRE.iter().find(missing) {
-        Some((a, b)) => Err(format!("`.{a}` goes with `.{b}` only")),
+        Some((a, b)) => Err(format!("`.{a}` goes with `.{}` only", b.join("` or `."))),
         None => Ok(()),
     }
 }

@@ -36,8 +36,12 @@ pub(super) fn mov(operands: &[Operand<'_>], names: &Names<'_>, ty: Type, vector:
         });
     }
     if ty == Type::Pred {
-        predicate(names, to, Role::PredicateDest)?;
-        return predicate(names, from, Role::Predicate);
+        // ptxas takes packed registers, too.
+        let packed = |operand| register(names, operand) == Some(Type::F16x2);
+        if !packed(to) {
+            predicate(names, to, Role::PredicateDest)?;
+        }
+        return if packed(from) { Ok(()) } else { predicate(names, from, Role::Predicate) };
     }
     match (parts(to, names), parts(from, names)) {
         (Some(_), Some(_)) => Err("both sides are vectors".to_owned()),

@@ -1,7 +1,7 @@
 //! The PTX version and the target that a module must name for the features that it uses, as in ptxas 13.0: one table.
 //!
 //! A row is a version, a target (`-` where any will do) and what needs them, separated by blanks. Of several targets between bars any will
-//! do. `mma.sp` is every `mma` that has the modifier `.sp`, wherever it stands; of two modifiers or types the first stands before the
+//! do. `mma.sp` is every `mma` that has the modifier `.sp`, wherever it stands; of two types or state spaces the first stands before the
 //! second: `cvt.f32.bf16` is a conversion from `.bf16`. `{a|b}` is one of the two, and `*` any mnemonic. An instruction needs what the
 //! strictest of its rows says, and its operands may add to that. `tests/engine/since.rs` compares the table with what ptxas answered.
 
@@ -109,7 +109,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         "8.6",
         "sm_100f|sm_110f|sm_120f",
-        "clusterlaunchcontrol.multicast::cluster::all ldmatrix.{m16n16|m8n16} stmatrix.m16n8 tensormap.swizzle_atomicity \
+        "clusterlaunchcontrol.multicast::cluster::all ldmatrix.{m16n16|b8x16} stmatrix.m16n8 tensormap.swizzle_atomicity \
          mma.kind::f8f6f4 cvt.{e2m1x2|e2m3x2|e3m2x2|ue8m0x2}",
     ),
     ("8.6", "sm_100f|sm_110f|sm_120a|sm_121a", "multimem.{e4m3|e5m2|e4m3x2|e5m2x2|e4m3x4|e5m2x4}"),
@@ -129,6 +129,31 @@ const TABLE: &[(&str, &str, &str)] = &[
         "cvt.{e4m3x2|e5m2x2|e2m3x2|e3m2x2|e2m1x2}.bf16x2 cvt.{e2m3x2|e3m2x2}.f16x2",
     ),
     ("9.1", "sm_100a|sm_103a|sm_110a|sm_120a|sm_121a", "cvt.s2f6x2"),
+    // From here on as ptxas 13.5 has it.
+    ("9.1", "-", "{ld|st}.volatile.local mma.scale_vec::4X.ue8m0"),
+    ("9.1", "sm_90", "multimem.cp"),
+    ("9.2", "sm_90", "st.async.b128 cp.ignore_oob"),
+    ("9.2", "sm_100f|sm_110f|sm_120f", "cvt.bf16x2.{e4m3x2|e5m2x2|e2m3x2|e3m2x2|e2m1x2}"),
+    ("9.2", "sm_120f", "{add|sub|min|max|neg}.{u8x4|s8x4} add.sat.{u16x2|s16x2|u32}"),
+    ("9.3", "-", "ld.mmio.acquire st.mmio.release"),
+    ("9.3", "sm_80", "clmad"),
+    (
+        "9.3",
+        "sm_90",
+        "cp.bulk.{weak|relaxed} mbarrier.{layout::v0|layout::v1|phase_type::primary|phase_type::conditional}",
+    ),
+    ("9.3", "sm_90a|sm_100f|sm_110f", "cp.bulk.relaxed.shared::cluster.global"),
+    (
+        "9.3",
+        "sm_100",
+        "fabric fence.{generic::fabric|fabric::generic|fabric::fabric} multimem.{st|red}.async",
+    ),
+    ("9.4", "sm_90", "{atom|red}.noftz.f32 cp.noftz.f32 ld.proxy::readonly prefetch.valid_addr"),
+    ("9.4", "sm_90", "cp.multicast::cluster::16b fence.sync_restrict::shared::cluster::read"),
+    ("9.4", "sm_90a|sm_100f|sm_110f|sm_120f", "ldmatrix.s8.s4"),
+    ("9.5", "-", "{sin|cos}.2pi"),
+    ("9.5", "sm_90a|sm_100f|sm_110f|sm_120f", "tensormap.query"),
+    ("9.5", "sm_90", "cp.sync_restrict::proxy::async fence.sync_restrict::read"),
 ];
 
 /// Special registers, without the part after a dot.
@@ -203,8 +228,13 @@ impl Pattern {
         (mnemonics, Pattern { modifiers: parts.collect(), need })
     }
 
-    fn matches<'n>(&self, mut parts: impl Iterator<Item = &'n str>) -> bool {
-        self.modifiers.iter().all(|choice| parts.any(|part| choice.contains(&part)))
+    fn matches<'n>(&self, parts: impl Iterator<Item = &'n str> + Clone) -> bool {
+        let (mut types, mut spaces) = (parts.clone(), parts.clone());
+        self.modifiers.iter().all(|choice| match choice.first() {
+            Some(first) if Type::from_name(first).is_some() => types.any(|part| choice.contains(&part)),
+            Some(first) if Space::from_name(first).is_some() => spaces.any(|part| choice.contains(&part)),
+            _ => parts.clone().any(|part| choice.contains(&part)),
+        })
     }
 }
 
@@ -263,6 +293,11 @@ fn of_operands(instruction: &Instruction<'_>, names: &Names<'_>) -> Need {
             Need::new(75, 80)
         }
         ("min" | "max", [_, _, _, _]) => Need::new(88, 100),
+        ("fence", [])
+            if matches!(name.strip_prefix("fence.proxy.alias."), Some("acquire.sys" | "release.sys")) =>
+        {
+            Need::new(94, 90)
+        }
         // Whether the texels are resident.
         ("tex" | "tld4", [Operand::Pair(..), ..]) => Need::new(71, 60),
         _ => Need::NONE,
@@ -377,8 +412,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn modifiers_stand_in_order() {
+    fn types_stand_in_order() {
         assert_eq!(of_name("cvt.f32.bf16").version, 71);
+        assert_eq!(of_name("st.local.volatile.f32").version, 91);
         assert_eq!(of_name("cvt.rn.bf16.f32").version, 70);
         assert_eq!(of_name("add.u32").version, 0);
     }

@@ -107,6 +107,9 @@ fn one(
         }
         Role::Selected | Role::SelectedDest => selected(names, operand, slot.role),
         Role::Dest => dest(names, operand, ty, false),
+        Role::PredicateDest | Role::Predicate if packed_predicate(form, operand, names, name, slot.role) => {
+            Ok(())
+        }
         Role::PredicateDest | Role::Predicate => predicate(names, operand, slot.role),
         Role::Source => source(names, operand, ty, false, name.starts_with("cvt")),
         Role::Address(width) => {
@@ -125,6 +128,18 @@ fn one(
             operand => Err(not_a(operand, "a number")),
         },
     }
+}
+
+/// Whether a packed register stands for a predicate, which ptxas takes where the name has that type, but for what `bar.red` reads.
+fn packed_predicate(
+    form: &Form<'_>,
+    operand: &Operand<'_>,
+    names: &Names<'_>,
+    name: &str,
+    role: Role,
+) -> bool {
+    let reads_at_barrier = role == Role::Predicate && name.starts_with("bar");
+    form.has("pred") && !reads_at_barrier && register(names, operand) == Some(Type::F16x2)
 }
 
 /// An address in brackets that may be in whatever register of up to 64 bits, and in any space.

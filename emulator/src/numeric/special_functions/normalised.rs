@@ -80,6 +80,15 @@ fn turn(a: u32) -> u32 {
     shifted as u32 % (1 << TURN)
 }
 
+/// Which part of a turn an angle in turns without its sign is: the angle, cut off.
+#[inline(always)]
+fn turn_of_turns(a: u32) -> u32 {
+    let up = (a >> FRACTION & 0xff) as i32 - BIAS + (TURN - FRACTION) as i32;
+    let significand = u64::from(a % FRACTIONS + FRACTIONS);
+    let shifted = if up < 0 { significand >> (-up).min(63) } else { significand << up.min(63) };
+    shifted as u32 % (1 << TURN)
+}
+
 /// An angle: its quarter of a turn, of which the lowest two bits count, and how far it is inside, as a fraction in the lowest bits.
 pub(super) struct Angle {
     pub(super) quarter: u32,
@@ -89,7 +98,12 @@ pub(super) struct Angle {
 /// The angle that so many quarters of a turn are added to.
 #[inline(always)]
 pub(super) fn angle(a: u32, quarters: u32) -> Angle {
-    let turn = turn(a);
+    angle_at(turn(a), quarters)
+}
+
+/// The same of a part of a turn.
+#[inline(always)]
+fn angle_at(turn: u32, quarters: u32) -> Angle {
     let quarter = (turn >> FRACTION) + quarters;
     // In every second quarter backwards.
     Angle { quarter, part: turn ^ (quarter & 1).wrapping_neg() }
@@ -121,6 +135,26 @@ pub(crate) fn sin(a: u32) -> u32 {
 #[inline(always)]
 pub(crate) fn cos(a: u32) -> u32 {
     sine(a, 1)
+}
+
+/// The sine of so many turns and quarters.
+#[inline(always)]
+fn sine_of_turns(a: u32, quarters: u32) -> u32 {
+    let Angle { quarter, part } = angle_at(turn_of_turns(a), quarters);
+    sine_of(a, quarter, SINE.at(part))
+}
+
+/// `sin.approx.ftz.2pi.f32`: what `sin` does behind its multiplication.
+#[inline(always)]
+pub(crate) fn sin_2pi(a: u32) -> u32 {
+    let number = sine_of_turns(a, 0);
+    if number == NAN { NAN } else { number ^ a & SIGN }
+}
+
+/// `cos.approx.ftz.2pi.f32`
+#[inline(always)]
+pub(crate) fn cos_2pi(a: u32) -> u32 {
+    sine_of_turns(a, 1)
 }
 
 /// How many upper bits of a fraction choose a segment of `tanh`, by octave from 2^-8 on.

@@ -35,6 +35,8 @@ pub(crate) struct Stream {
     key: Key,
     /// Whether it gets no more work.
     ended: AtomicBool,
+    /// How many submissions it had when its own thread had last waited for it; [`usize::MAX`] before that.
+    idle: AtomicUsize,
 }
 
 /// Where a stream has its bit from.
@@ -114,7 +116,7 @@ impl Queue for Lane {
     }
 
     fn is_done(&self) -> bool {
-        false
+        self.0.idle.load(Ordering::Acquire) == self.submissions().announced()
     }
 
     fn has_ended(&self) -> bool {
@@ -122,6 +124,9 @@ impl Queue for Lane {
     }
 
     fn stand_in_for(&self, other: &Self) -> bool {
+        if self.is_done() {
+            return false;
+        }
         let theirs = *other.0.clock.lock().unwrap();
         join(&mut self.0.clock.lock().unwrap(), theirs);
         self.submissions().announce();
@@ -137,6 +142,11 @@ impl Lane {
         let over = *self.0.clock.lock().unwrap();
         join(&mut self.0.over.lock().unwrap(), over);
         self.0.seen.fetch_max(taken, Ordering::Release);
+    }
+
+    /// Its thread, which alone gives it work, waits for all of it.
+    pub(crate) fn wait_on_its_thread(&self) {
+        self.0.idle.store(self.submissions().finished(), Ordering::Release);
     }
 
     /// It gets no more work.
@@ -189,6 +199,7 @@ fn stream_with(number: usize, released: Option<Gate>, key: Key) -> Lane {
         released,
         key,
         ended: AtomicBool::new(false),
+        idle: AtomicUsize::new(usize::MAX),
     }))
 }
 

@@ -98,6 +98,10 @@ impl Queue for Lane {
         self.0.number
     }
 
+    fn shares_stream(&self, other: &Self) -> bool {
+        self.0.number == other.0.number
+    }
+
     fn wait_for(&self, earlier: &Self) -> Result<(), ()> {
         if let Some(gate) = &earlier.0.released {
             let mut is_released = gate.0.lock().unwrap();

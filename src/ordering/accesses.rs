@@ -147,7 +147,7 @@ const FEW: u32 = QUEUES + 12;
 
 /// So many handles of one stream have an entry each, and so a bit. If there are more, such as a new one for each access, the last one replaces
 /// the others.
-const HANDLES: usize = 16;
+const HANDLES: usize = if cfg!(cuda_launch_loom) { 1 } else { 16 };
 
 impl<Q: Queue> Accesses<Q> {
     /// Memory of this [`owner`] that has not been accessed yet; 0 for memory whose accesses all go through the list.

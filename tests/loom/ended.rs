@@ -60,7 +60,10 @@ fn the_bit_of_a_stream_that_is_done_is_gone_before_another_stream_has_it() {
             let inherited = inheriting.join().unwrap();
             ending.join().unwrap();
             let written = submit(&last, &memory, true);
-            assert!(written.is_after(&read) && written.is_after(&inherited), "{written:?} {read:?} {inherited:?}");
+            assert!(
+                written.is_after(&read) && written.is_after(&inherited),
+                "{written:?} {read:?} {inherited:?}"
+            );
         });
     }
 }

@@ -201,7 +201,6 @@ impl<Q: Queue> Accesses<Q> {
                 }
             }
         }
-        if list.entries.len() % 50 == 49 {}
         let known = list.note(queue, false);
         self.writer.store(self.owner, Ordering::SeqCst);
         list.entries.iter_mut().for_each(Entry::lose_writing);
@@ -377,10 +376,11 @@ impl<Q: Queue> Accesses<Q> {
         list: MutexGuard<'a, List<Q>>,
         mut which: impl FnMut(&mut Entry<Q>) -> bool,
     ) -> MutexGuard<'a, List<Q>> {
-        self.take_out(
-            list,
-            |list, at| if which(list.entries.get_mut(at)?) { list.entries.remove(at) } else { None },
-        )
+        let struck = |list: &mut List<Q>, at| match which(list.entries.get_mut(at)?) {
+            true => list.entries.remove(at),
+            false => None,
+        };
+        self.take_out(list, struck)
     }
 
     /// Calls `take` for each place of the list, until it returns nothing that it has taken out there. That is dropped while the list is not

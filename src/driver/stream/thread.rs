@@ -126,7 +126,6 @@ impl OwnStream {
         });
         // While the thread's locals are destroyed: a stream that no later call finds again, for a submission that is announced.
         let announced = || stream.queue().submissions.announced();
-        if found.is_err() {}
         found.unwrap_or_else(|_| Arc::new(Self::new(None, announced())))
     }
 

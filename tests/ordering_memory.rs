@@ -87,6 +87,8 @@ fn streams_of_threads_that_have_waited_or_ended_are_not_remembered() {
         };
         let mut handles = Vec::new();
         for _ in 0..count {
+            // What the driver keeps for tests.
+            reset();
             let read = &mut read;
             match reader {
                 Reader::Thread => thread::scope(|scope| scope.spawn(|| read(&shared)).join().unwrap()),
@@ -101,8 +103,6 @@ fn streams_of_threads_that_have_waited_or_ended_are_not_remembered() {
             }
         }
         drop(handles);
-        // What the driver keeps for the test.
-        reset();
         read(&ctx.per_thread_stream());
         BYTES.0.load(Ordering::Relaxed)
     };

@@ -1,17 +1,18 @@
 //! What a thread does while it ends, in destructors of its thread-local values, and what others do with its work then.
 
-#![deny(unsafe_code)]
+#![allow(unsafe_code)] // The environment, before anything else runs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "support/spies.rs"]
 mod spies;
 
+use cuda_harness::skipped;
 use cuda_launch::graph::InstantiateFlags;
 use cuda_launch::memory::{PinnedViewMut, RegisterFlags};
 use cuda_launch::{CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, Error};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -40,6 +41,15 @@ fn thread_with_end(
     })
 }
 
+/// One test at a time: a wait for the context, which all share, is refused during the capture of another one. The emulator has two devices.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    static DEVICES: Once = Once::new();
+    // SAFETY: once, and before any test here has asked for a driver; the harness's own thread waits.
+    DEVICES.call_once(|| unsafe { std::env::set_var("CUDA_EMULATOR_DEVICES", "2") });
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 const LEN: usize = 64;
 
 fn buffer(stream: &CudaStream, value: u32) -> DeviceBuffer<u32> {
@@ -60,6 +70,7 @@ fn copy(stream: &CudaStream, target: &mut DeviceBuffer<u32>, source: &DeviceBuff
 /// The stream of one that is ending stands for those of others that have ended: what it does then comes after their work, too.
 #[test]
 fn a_thread_that_ends_comes_after_those_that_its_stream_stands_for() {
+    let _alone = alone();
     type End = fn(DeviceBuffer<u32>, &CudaStream) -> Result<(), Error>;
     let ends: [(&str, End); 4] = [
         ("its own stream", |mut x, own| x.view_mut().fill(own, 7)),
@@ -109,6 +120,7 @@ fn a_thread_that_ends_comes_after_those_that_its_stream_stands_for() {
 /// A value of the thread goes after the values that this crate keeps for it.
 #[test]
 fn work_of_a_thread_comes_before_what_its_values_do_at_its_end() {
+    let _alone = alone();
     type End = fn(DeviceBuffer<u32>, &CudaStream) -> Result<(), Error>;
     let ends: [(&str, End); 3] = [
         ("a fill on its own stream", |mut x, own| x.view_mut().fill(own, 7)),
@@ -149,6 +161,7 @@ fn at_end(ctx: CudaContext, run: impl FnOnce(&CudaContext, CudaStream) + Send + 
 
 #[test]
 fn a_graph_that_is_launched_at_the_end_of_a_thread_is_waited_for() {
+    let _alone = alone();
     at_end(CudaContext::new(0).unwrap(), |ctx, own| {
         let stream = ctx.new_stream().unwrap();
         let mut x = buffer(&stream, 1);
@@ -168,6 +181,7 @@ fn a_graph_that_is_launched_at_the_end_of_a_thread_is_waited_for() {
 
 #[test]
 fn memory_that_is_lent_at_the_end_of_a_thread_is_given_back_after_the_work() {
+    let _alone = alone();
     let (spy, ctx) = spies::spied();
     at_end(ctx, move |ctx, own| {
         let x = buffer(&own, 1);
@@ -178,4 +192,127 @@ fn memory_that_is_lent_at_the_end_of_a_thread_is_given_back_after_the_work() {
         // The emulator's `cuMemHostUnregister` would wait as well.
         assert_eq!((host, spy.count("cuStreamSynchronize")), ([1; LEN], before + 1));
     });
+}
+
+/// Buffers on two devices, each with its value.
+struct World {
+    ctx: [CudaContext; 2],
+    shared: [CudaStream; 2],
+    own: [CudaStream; 2],
+    buffers: Vec<(DeviceBuffer<u32>, u32)>,
+}
+
+/// What one thread does, in its body or while its locals are destroyed.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    to: usize,
+    from: usize,
+    kind: usize,
+    stream: usize,
+    busy: bool,
+    waits: bool,
+    value: u32,
+}
+
+impl World {
+    /// Buffers with even numbers are on the first device.
+    fn new() -> Self {
+        let ctx = [0, 1].map(|ordinal| CudaContext::new(ordinal).unwrap());
+        let (shared, own) = (
+            ctx.each_ref().map(CudaContext::per_thread_stream),
+            ctx.each_ref().map(|ctx| ctx.new_stream().unwrap()),
+        );
+        let buffers = (0..8).map(|number| (buffer(&own[number % 2], number as u32), number as u32)).collect();
+        Self { ctx, shared, own, buffers }
+    }
+
+    fn take(&mut self, Step { to, from, kind, stream, busy, waits, value }: Step) {
+        let device = to % 2;
+        let ctx = &self.ctx[device];
+        let stream = match stream {
+            0 => self.shared[device].clone(),
+            1 => ctx.per_thread_stream(),
+            2 => ctx.default_stream(),
+            3 => self.own[device].clone(),
+            _ => ctx.new_stream().unwrap(),
+        };
+        if busy {
+            stream.call_host(|| thread::sleep(Duration::from_micros(700))).unwrap();
+        }
+        let [(target, holds), (source, other)] = self.buffers.get_disjoint_mut([to, from]).unwrap();
+        match kind {
+            0 => {
+                *holds = value;
+                target.view_mut().fill(&stream, value).unwrap();
+            }
+            1 => {
+                *holds = value;
+                *target = DeviceBuffer::filled(&stream, LEN, value).unwrap();
+            }
+            2 => {
+                let (mut left, mut right) = target.split_at_mut(LEN / 2);
+                *holds = value;
+                left.fill(&stream, value).unwrap();
+                right.fill(&self.own[device], value).unwrap();
+            }
+            _ if device == from % 2 => {
+                *holds = *other;
+                copy(&stream, target, source);
+            }
+            _ => {
+                *holds = *other;
+                target.view_mut().copy_from_peer(&stream, source).unwrap();
+            }
+        }
+        if waits {
+            stream.synchronize().unwrap();
+        }
+    }
+}
+
+/// One thread after the other, each of which ends with work under way.
+#[test]
+fn waves_of_threads_on_two_devices_do_what_their_text_says() {
+    let _alone = alone();
+    if CudaContext::new(1).is_err() {
+        return skipped("this machine has one device");
+    }
+    let programs = std::env::var("CUDA_LAUNCH_RANDOM_PROGRAMS").map_or(20, |text| text.parse().unwrap());
+    for seed in 0..programs {
+        let mut state: u64 = seed;
+        let mut random = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % below
+        };
+        let mut world = World::new();
+        for _ in 0..40 {
+            let mut step = || {
+                let to = random(8);
+                let from = (to + 1 + random(7)) % 8;
+                let (kind, stream, busy) = (random(5), random(5), random(2) == 0);
+                Step { to, from, kind, stream, busy, waits: random(6) == 0, value: random(1000) as u32 }
+            };
+            let (first, last) = (step(), step());
+            let (give, given) = mpsc::channel::<World>();
+            let (give_back, comes_back) = mpsc::channel();
+            let run = move || {
+                world.take(first);
+                give.send(world).unwrap();
+            };
+            let end = move || {
+                let mut world = given.recv().unwrap();
+                world.take(last);
+                give_back.send(world).unwrap();
+            };
+            let thread = thread_with_end(run, end);
+            world = comes_back.recv().unwrap();
+            if random(2) == 0 {
+                thread.join().unwrap();
+            }
+        }
+        for (number, (buffer, holds)) in world.buffers.iter().enumerate() {
+            let seen = buffer.to_host_vec(&world.own[number % 2]).unwrap();
+            assert_eq!(seen, [*holds; LEN], "program {seed}, buffer {number}");
+        }
+    }
 }

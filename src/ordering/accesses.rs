@@ -181,7 +181,7 @@ impl<Q: Queue> Accesses<Q> {
     /// Notes that an announced submission to `queue` reads, and makes it wait for all that others wrote.
     pub(crate) fn read(&self, queue: &Q, waits: &mut Waits<Q>) -> Result<(), Q::Error> {
         let mut list = self.list();
-        match list.find(queue) {
+        let known = match list.find(queue) {
             // Nobody has written since, and no other one can without a note, as none is alone in the list.
             Ok(at) if list.entries[at].after >= list.last_write => {
                 list.notes += 1;
@@ -189,19 +189,20 @@ impl<Q: Queue> Accesses<Q> {
                 self.may_read(&mut list, at, queue);
                 return Ok(());
             }
-            Ok(_) => {}
+            Ok(_) => list.note(queue, false),
             Err(_) => {
                 list = self.merge_ended(list);
                 if list.entries.len() >= list.limit as usize {
                     list = self.prune(list);
                 }
                 list.note(queue, false);
-                if list.join_handles(queue) > HANDLES {
+                let (handles, known) = list.join_handles(queue);
+                if handles > HANDLES {
                     list = self.take_out(list, |list, at| self.replace(list, at, queue));
                 }
+                known
             }
-        }
-        let known = list.note(queue, false);
+        };
         self.writer.store(self.owner, Ordering::SeqCst);
         list.entries.iter_mut().for_each(Entry::lose_writing);
         let after = |entry: &Entry<Q>| entry.wrote > known && !entry.queue.is(queue) && !entry.is_over();
@@ -437,15 +438,16 @@ impl<Q: Queue> List<Q> {
         Ok(self.found as usize)
     }
 
-    /// What one handle of a stream was made to come after, a new one of it, `queue`, comes after too. Returns how many handles there are.
-    fn join_handles(&mut self, queue: &Q) -> usize {
+    /// What one handle of a stream was made to come after, a new one of it, `queue`, comes after too. Returns how many handles there are, and
+    /// the note up to which the stream is ordered after all writes of others.
+    fn join_handles(&mut self, queue: &Q) -> (usize, u64) {
         let handles = self.entries.iter().filter(|entry| entry.queue.shares_stream(queue));
         let (count, after) =
             handles.fold((0, 0), |(count, after), entry| (count + 1, entry.after.max(after)));
         if let Ok(at) = self.find(queue) {
             self.entries[at].after = after;
         }
-        count
+        (count, after)
     }
 
     /// Tells `waits` which queues to wait for; `is_complete` says whether all accesses of an entry are noted, so that no unnoted

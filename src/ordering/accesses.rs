@@ -392,7 +392,7 @@ impl<Q: Queue> Accesses<Q> {
         mut take: impl FnMut(&mut List<Q>, usize) -> Option<Entry<Q>>,
     ) -> MutexGuard<'a, List<Q>> {
         let mut at = 0;
-        while at < list.entries.len() {
+        while list.entries.get(at).is_some() {
             let Some(gone) = take(&mut list, at) else {
                 at += 1;
                 continue;

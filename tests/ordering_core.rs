@@ -27,6 +27,8 @@ mod captures;
 mod counts;
 #[path = "ordering_core/ended.rs"]
 mod ended;
+#[path = "ordering_core/handles.rs"]
+mod handles;
 #[path = "ordering_core/launches.rs"]
 mod launches;
 #[path = "ordering_core/lists.rs"]

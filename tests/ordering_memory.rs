@@ -6,10 +6,14 @@
 
 mod support;
 
+use cuda_launch::sys::CUresult;
 use cuda_launch::{CudaContext, CudaStream, DeviceBuffer};
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::RefCell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, Ordering};
 use std::thread;
+use support::{progress, reset};
 
 /// Counts the bytes that are allocated.
 struct Counting(AtomicIsize);
@@ -33,12 +37,34 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Who reads, each time: a thread of its own, perhaps with a handle of its own; or this thread with many handles.
+/// Who reads, each time: a thread of its own, perhaps with a handle of its own; or this thread with many handles of its own stream, or of the
+/// default stream.
 #[derive(Clone, Copy, Debug)]
 enum Reader {
     Thread,
     ThreadWithHandle,
     Handles,
+    DefaultHandles,
+}
+
+/// Runs while the locals of its thread are destroyed, after those that were used later.
+#[derive(Default)]
+struct AtEnd(RefCell<Option<Box<dyn FnOnce()>>>);
+
+impl Drop for AtEnd {
+    fn drop(&mut self) {
+        self.0.take().into_iter().for_each(|run| run());
+    }
+}
+
+thread_local! {
+    static AT_END: AtEnd = AtEnd::default();
+}
+
+/// Into memory of its own.
+fn read_once(stream: &CudaStream, weights: &DeviceBuffer<u32>) {
+    let mut own = DeviceBuffer::<u32>::uninit(stream, 8).unwrap();
+    own.view_mut().copy_from_device(stream, weights).unwrap();
 }
 
 /// A buffer is read on per-thread streams, each of which its thread waits for; then on those of threads that end without having waited.
@@ -46,7 +72,9 @@ enum Reader {
 fn streams_of_threads_that_have_waited_or_ended_are_not_remembered() {
     let ctx = CudaContext::with_driver(&support::driver(&[]), 0).unwrap();
     let (stream, shared) = (ctx.new_stream().unwrap(), ctx.per_thread_stream());
-    let weights = DeviceBuffer::<u32>::zeroed(&stream, 8).unwrap();
+    let weights = Arc::new(DeviceBuffer::<u32>::zeroed(&stream, 8).unwrap());
+    // Streams that never pause.
+    progress(CUresult::CUDA_ERROR_NOT_READY);
     let mut target = DeviceBuffer::<u32>::zeroed(&stream, 8).unwrap();
     let mut rounds = |count: usize, reader: Reader, waits: bool| {
         let mut read = |stream: &CudaStream| {
@@ -54,12 +82,13 @@ fn streams_of_threads_that_have_waited_or_ended_are_not_remembered() {
                 target.view_mut().copy_from_device(stream, &weights).unwrap();
                 stream.synchronize().unwrap();
             } else {
-                let mut own = DeviceBuffer::<u32>::uninit(stream, 8).unwrap();
-                own.view_mut().copy_from_device(stream, &weights).unwrap();
+                read_once(stream, &weights);
             }
         };
         let mut handles = Vec::new();
         for _ in 0..count {
+            // What the driver keeps for tests.
+            reset();
             let read = &mut read;
             match reader {
                 Reader::Thread => thread::scope(|scope| scope.spawn(|| read(&shared)).join().unwrap()),
@@ -70,6 +99,7 @@ fn streams_of_threads_that_have_waited_or_ended_are_not_remembered() {
                     handles.push(ctx.per_thread_stream());
                     handles.iter().last().into_iter().for_each(read);
                 }
+                Reader::DefaultHandles => read(&ctx.default_stream()),
             }
         }
         drop(handles);
@@ -82,11 +112,38 @@ fn streams_of_threads_that_have_waited_or_ended_are_not_remembered() {
         (Reader::Handles, true),
         (Reader::Thread, false),
         (Reader::ThreadWithHandle, false),
+        (Reader::Handles, false),
+        (Reader::DefaultHandles, false),
     ];
     for (reader, waits) in all {
         let first = rounds(500, reader, waits);
-        let grown = rounds(2000, reader, waits) - first;
-        // What the list keeps until it is searched, and no more: an entry has about 70 bytes, a handle about 500.
-        assert!(grown < 2000 * 20, "{reader:?}, waits: {waits}: {grown} bytes more after 2,000 reads");
+        let grown = rounds(4000, reader, waits) - first;
+        // What the list keeps until it is searched, and no more: an entry has about 70 bytes, a handle about 1,800.
+        assert!(grown < 4000 * 20, "{reader:?}, waits: {waits}: {grown} bytes more after 4,000 reads");
     }
+    work_at_the_end_of_threads_is_not_remembered();
+}
+
+/// With a driver that serves threads while their locals are destroyed.
+fn work_at_the_end_of_threads_is_not_remembered() {
+    let ctx = CudaContext::new(0).unwrap();
+    let shared = ctx.per_thread_stream();
+    let weights = Arc::new(DeviceBuffer::<u32>::zeroed(&shared, 8).unwrap());
+    let rounds = |count: usize| {
+        for _ in 0..count {
+            let (shared, again, weights, kept) =
+                (shared.clone(), shared.clone(), weights.clone(), weights.clone());
+            let run = move || {
+                AT_END.with(|end| *end.0.borrow_mut() = Some(Box::new(move || read_once(&again, &kept))));
+                // What goes first is what was used last.
+                read_once(&shared, &weights);
+            };
+            thread::spawn(run).join().unwrap();
+        }
+        BYTES.0.load(Ordering::Relaxed)
+    };
+    let first = rounds(2000);
+    let grown = rounds(4000) - first;
+    // An entry has more than 200 bytes here.
+    assert!(grown < 4000 * 100, "{grown} bytes more after 4,000 reads");
 }

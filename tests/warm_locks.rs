@@ -1,6 +1,6 @@
-//! A warm launch takes no lock that another thread has, whatever call of the driver that thread is in: also where it has the list of the
-//! memory's accesses locked, which it has while it asks who is done. A launch that took the lock would wait for the other thread, which
-//! goes on only when the launches have returned.
+//! A warm launch, on a stream of the program or on that of the thread, takes no lock that another thread has, whatever call of the driver
+//! that thread is in: also where it has the list of the memory's accesses locked, which it has while it asks who is done. A launch that took
+//! the lock would wait for the other thread, which goes on only when the launches have returned.
 
 #![allow(unsafe_code)] // A table of functions, and launches of kernels that it does not run.
 #![allow(non_snake_case)] // Functions of the driver's names.
@@ -97,7 +97,7 @@ struct Rig {
 const READERS: usize = 64;
 
 impl Rig {
-    fn new() -> Self {
+    fn new(on: fn(&CudaContext) -> CudaStream) -> Self {
         // SAFETY: 1: the support's functions, and those above that call them, of the type that the name has; 2: they are functions of this
         // program.
         let driver = Arc::new(unsafe { Driver::from_lookup(lookup) });
@@ -108,7 +108,7 @@ impl Rig {
         let mut used = DeviceBuffer::from_host(&ctx.new_stream().unwrap(), &[0u32; 4]).unwrap();
         (0..64).for_each(|_| used.view_mut().set_zero(&ctx.new_stream().unwrap()).unwrap());
         drop(used);
-        let stream = ctx.new_stream().unwrap();
+        let stream = on(&ctx);
         let buffer = || DeviceBuffer::from_host(&stream, &[0u32; 4]).unwrap();
         let (shared, own, mut written) = (buffer(), buffer(), buffer());
         stream.synchronize().unwrap();
@@ -189,8 +189,18 @@ fn after(rig: &Rig, stream: &CudaStream) -> Result<(), Error> {
 fn warm_launches_return_while_another_thread_is_in_a_call() {
     static ALONE: Mutex<()> = Mutex::new(());
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    for (call, work) in WORK {
-        let rig = &Rig::new();
+    let on_own: fn(&CudaContext) -> CudaStream = |ctx| ctx.new_stream().unwrap();
+    let own = WORK.iter().map(|(call, work)| (on_own, *call, work));
+    let per_thread = WORK.iter().map(|(call, work)| {
+        let on: fn(&CudaContext) -> CudaStream = CudaContext::per_thread_stream;
+        match *call {
+            // Another thread waits for the context.
+            "cuEventRecord" | "cuStreamWaitEvent" => (on, "cuCtxSynchronize", work),
+            call => (on, call, work),
+        }
+    });
+    for (on, call, work) in own.chain(per_thread) {
+        let rig = &Rig::new(on);
         // Readers that are done lose their bits.
         progress(CUresult::CUDA_ERROR_NOT_READY);
         let late = &AtomicBool::new(false);

@@ -238,8 +238,9 @@ impl GraphExec {
         let kernels = self.note_kernels(stream);
         let _launching = Launching::begin(stream);
         // Before the call, which may unwind when it is done.
-        match self.last.iter().find(|last| last.means(stream)) {
-            Some(last) => last.announce(),
+        let known = self.last.iter().position(|last| last.means(stream));
+        match known {
+            Some(at) => self.last[at].announce(),
             None => self.last.push(ThreadStream::here(stream)),
         }
         work.call(
@@ -253,7 +254,9 @@ impl GraphExec {
         )
         .inspect_err(|_| kernels.refused())?;
         // It comes after the others.
-        self.last.retain(|last| last.means(stream));
+        let at = known.unwrap_or(self.last.len() - 1);
+        self.last.swap(0, at);
+        self.last.truncate(1);
         Ok(())
     }
 

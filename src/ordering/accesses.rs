@@ -56,6 +56,9 @@ pub(crate) trait Queue: Clone {
         self.id() == other.id()
     }
 
+    /// Whether both are handles of one stream, whose work runs in the order of submission whichever handle it was submitted to.
+    fn shares_stream(&self, other: &Self) -> bool;
+
     /// Makes work submitted to it from now on wait for the work submitted to `earlier` so far.
     fn wait_for(&self, earlier: &Self) -> Result<(), Self::Error>;
 
@@ -142,6 +145,10 @@ struct Entry<Q> {
 /// repeatedly are not removed between two short kernels.
 const FEW: u32 = QUEUES + 12;
 
+/// So many handles of one stream have an entry each, and so a bit. If there are more, such as a new one for each access, the last one replaces
+/// the others.
+const HANDLES: usize = if cfg!(cuda_launch_loom) { 1 } else { 16 };
+
 impl<Q: Queue> Accesses<Q> {
     /// Memory of this [`owner`] that has not been accessed yet; 0 for memory whose accesses all go through the list.
     pub(crate) fn new(owner: u64) -> Self {
@@ -174,7 +181,7 @@ impl<Q: Queue> Accesses<Q> {
     /// Notes that an announced submission to `queue` reads, and makes it wait for all that others wrote.
     pub(crate) fn read(&self, queue: &Q, waits: &mut Waits<Q>) -> Result<(), Q::Error> {
         let mut list = self.list();
-        match list.find(queue) {
+        let known = match list.find(queue) {
             // Nobody has written since, and no other one can without a note, as none is alone in the list.
             Ok(at) if list.entries[at].after >= list.last_write => {
                 list.notes += 1;
@@ -182,15 +189,20 @@ impl<Q: Queue> Accesses<Q> {
                 self.may_read(&mut list, at, queue);
                 return Ok(());
             }
-            Ok(_) => {}
+            Ok(_) => list.note(queue, false),
             Err(_) => {
                 list = self.merge_ended(list);
                 if list.entries.len() >= list.limit as usize {
                     list = self.prune(list);
                 }
+                list.note(queue, false);
+                let (handles, known) = list.join_handles(queue);
+                if handles > HANDLES {
+                    list = self.take_out(list, |list, at| self.replace(list, at, queue));
+                }
+                known
             }
-        }
-        let known = list.note(queue, false);
+        };
         self.writer.store(self.owner, Ordering::SeqCst);
         list.entries.iter_mut().for_each(Entry::lose_writing);
         let after = |entry: &Entry<Q>| entry.wrote > known && !entry.queue.is(queue) && !entry.is_over();
@@ -303,31 +315,34 @@ impl<Q: Queue> Accesses<Q> {
     }
 
     /// Leaves one entry for all queues that have ended, so that the list does not grow with each of them, and their bits are free again.
-    fn merge_ended<'a>(&'a self, mut list: MutexGuard<'a, List<Q>>) -> MutexGuard<'a, List<Q>> {
-        let mut at = 0;
-        while at < list.entries.len() {
-            match self.merge(&mut list, at) {
-                None => at += 1,
-                // As in `strike`.
-                Some(gone) => {
-                    drop(list);
-                    drop(gone);
-                    list = self.list();
-                }
-            }
+    fn merge_ended<'a>(&'a self, list: MutexGuard<'a, List<Q>>) -> MutexGuard<'a, List<Q>> {
+        self.take_out(list, |list, at| self.merge(list, at))
+    }
+
+    /// Removes the entry at `at` if it is that of another handle of the stream of `queue`, whose submission is in progress: whoever waits for
+    /// that waits for the work of the other handle too.
+    fn replace(&self, list: &mut List<Q>, at: usize, queue: &Q) -> Option<Entry<Q>> {
+        let own = list.find(queue).ok()?;
+        let other = list.entries.get_mut(at).filter(|_| at != own)?;
+        if !other.queue.shares_stream(queue) {
+            return None;
         }
-        list
+        self.take_bits_of(other);
+        // Another thread may be about to submit to it.
+        if !other.has_lost_all(Some(queue)) {
+            return None;
+        }
+        let wrote = other.wrote;
+        let own = &mut list.entries[own];
+        own.wrote = own.wrote.max(wrote);
+        list.entries.remove(at)
     }
 
     /// Removes the entry at `at` if its queue has ended, and is done or another one stands for it from now on.
     fn merge(&self, list: &mut List<Q>, at: usize) -> Option<Entry<Q>> {
         let ended = list.entries.get_mut(at).filter(|entry| entry.queue.has_ended())?;
-        // No submission relies on its bits any more. Both go before the entry does, with which the key may become another queue's; it has a bit
-        // in `writer` only if nothing else is in the list.
-        self.readers.fetch_and(!self.bits(ended.queue.key()) | self.owner, Ordering::SeqCst);
-        self.writer.store(self.owner, Ordering::SeqCst);
-        ended.lose_reading();
-        ended.lose_writing();
+        // No submission relies on its bits any more.
+        self.take_bits_of(ended);
         if !ended.queue.is_done() {
             let (before, rest) = list.entries.split_at_mut(at);
             let ended = rest.first()?;
@@ -349,34 +364,53 @@ impl<Q: Queue> Accesses<Q> {
             if !entry.queue.is_done() {
                 return false;
             }
-            self.readers.fetch_and(!self.bits(entry.queue.key()) | self.owner, Ordering::SeqCst);
-            entry.lose_reading();
-            entry.lose_writing();
+            self.take_bits_of(entry);
             entry.has_lost_all(None) && entry.queue.is_done()
         });
         list.limit = FEW.max(2 * list.entries.len() as u32);
         list
     }
 
-    /// Removes these entries. They are dropped while the list is not locked: an entry may hold the last handle of a stream, and with
-    /// it user objects that the context owns, whose `Drop` may do anything.
+    /// Removes these entries.
     fn strike<'a>(
         &'a self,
-        mut list: MutexGuard<'a, List<Q>>,
+        list: MutexGuard<'a, List<Q>>,
         mut which: impl FnMut(&mut Entry<Q>) -> bool,
     ) -> MutexGuard<'a, List<Q>> {
+        let struck = |list: &mut List<Q>, at| match which(list.entries.get_mut(at)?) {
+            true => list.entries.remove(at),
+            false => None,
+        };
+        self.take_out(list, struck)
+    }
+
+    /// Calls `take` for each place of the list, until it returns nothing that it has taken out there. That is dropped while the list is not
+    /// locked: an entry may hold the last handle of a stream, and with it user objects that the context owns, whose `Drop` may do anything.
+    fn take_out<'a>(
+        &'a self,
+        mut list: MutexGuard<'a, List<Q>>,
+        mut take: impl FnMut(&mut List<Q>, usize) -> Option<Entry<Q>>,
+    ) -> MutexGuard<'a, List<Q>> {
         let mut at = 0;
-        while let Some(entry) = list.entries.get_mut(at) {
-            if !which(entry) {
+        while list.entries.get(at).is_some() {
+            let Some(gone) = take(&mut list, at) else {
                 at += 1;
                 continue;
-            }
-            let gone = list.entries.remove(at);
+            };
             drop(list);
             drop(gone);
             list = self.list();
         }
         list
+    }
+
+    /// Clears the bits of an entry, before it is removed: with it the key may become another queue's.
+    fn take_bits_of(&self, entry: &mut Entry<Q>) {
+        self.readers.fetch_and(!self.bits(entry.queue.key()) | self.owner, Ordering::SeqCst);
+        // A queue has a bit there only if no other one is in the list, and may set it again.
+        self.writer.store(self.owner, Ordering::SeqCst);
+        entry.lose_reading();
+        entry.lose_writing();
     }
 
     /// Clears all bits, so that from now on every access consults the list.
@@ -402,6 +436,18 @@ impl<Q: Queue> List<Q> {
             self.found = self.entries.binary_search_by_key(&queue.id(), |entry| entry.queue.id())? as u32;
         }
         Ok(self.found as usize)
+    }
+
+    /// What one handle of a stream was made to come after, a new one of it, `queue`, comes after too. Returns how many handles there are, and
+    /// the note up to which the stream is ordered after all writes of others.
+    fn join_handles(&mut self, queue: &Q) -> (usize, u64) {
+        let handles = self.entries.iter().filter(|entry| entry.queue.shares_stream(queue));
+        let (count, after) =
+            handles.fold((0, 0), |(count, after), entry| (count + 1, entry.after.max(after)));
+        if let Ok(at) = self.find(queue) {
+            self.entries[at].after = after;
+        }
+        (count, after)
     }
 
     /// Tells `waits` which queues to wait for; `is_complete` says whether all accesses of an entry are noted, so that no unnoted

@@ -35,6 +35,39 @@ fn the_bit_of_a_stream_that_has_ended_lets_nobody_pass_a_write() {
     });
 }
 
+/// A stream that has ended and is done leaves the list, and another one gets its bit at once.
+#[test]
+fn the_bit_of_a_stream_that_is_done_is_gone_before_another_stream_has_it() {
+    for written in [false, true] {
+        model(3, move || {
+            let [memory, other] = [(); 2].map(|()| Arc::new(Memory::new(owner(1))));
+            let [ends, heir] = streams_with_one_bit([0, 1]);
+            let (reads, last) = (stream(2), stream(3));
+            // The heir uses a part of the memory that nobody else does.
+            submit(&ends, &memory, written);
+            let ending = thread::spawn(move || {
+                ends.wait_on_its_thread();
+                ends.end();
+            });
+            let inheriting = thread::spawn({
+                let memory = memory.clone();
+                move || {
+                    submit(&heir, &other, true);
+                    submit(&heir, &memory, written)
+                }
+            });
+            let read = submit(&reads, &memory, false);
+            let inherited = inheriting.join().unwrap();
+            ending.join().unwrap();
+            let written = submit(&last, &memory, true);
+            assert!(
+                written.is_after(&read) && written.is_after(&inherited),
+                "{written:?} {read:?} {inherited:?}"
+            );
+        });
+    }
+}
+
 /// A stream that has ended comes to stand for another one while a writer waits for it, or the host has.
 #[test]
 fn who_waits_for_a_stream_waits_also_for_those_that_it_stands_for() {

@@ -18,13 +18,16 @@ use crate::waits::Waits;
 /// Which work of each stream comes before: of stream i the first `0[i]` pieces.
 pub(crate) type Clock = [usize; 4];
 
-/// A stream: work given to it runs in order.
+/// A stream, or another handle of it: work given to it runs in order.
 pub(crate) struct Stream {
+    /// The number of the handle.
+    id: usize,
+    /// That of the stream.
     pub(crate) number: usize,
     submissions: Submissions,
     unborrowed: Submissions,
     /// The clock of what it is given next.
-    pub(crate) clock: Mutex<Clock>,
+    pub(crate) clock: Arc<Mutex<Clock>>,
     /// The clock of what was over when the host had last waited for it, and how many of its submissions the host has seen the end of.
     over: Mutex<Clock>,
     seen: AtomicUsize,
@@ -35,6 +38,8 @@ pub(crate) struct Stream {
     key: Key,
     /// Whether it gets no more work.
     ended: AtomicBool,
+    /// How many submissions it had when its own thread had last waited for it; [`usize::MAX`] before that.
+    idle: AtomicUsize,
 }
 
 /// Where a stream has its bit from.
@@ -78,7 +83,7 @@ impl Queue for Lane {
 
     fn key(&self) -> u64 {
         match &self.0.key {
-            Key::Own => owner(1) | 1 << self.0.number,
+            Key::Own => owner(1) | 1 << self.0.id,
             Key::Shared(_, taken) => taken.load(Ordering::Acquire),
         }
     }
@@ -93,7 +98,11 @@ impl Queue for Lane {
     }
 
     fn id(&self) -> usize {
-        self.0.number
+        self.0.id
+    }
+
+    fn shares_stream(&self, other: &Self) -> bool {
+        self.0.number == other.0.number
     }
 
     fn wait_for(&self, earlier: &Self) -> Result<(), ()> {
@@ -114,7 +123,7 @@ impl Queue for Lane {
     }
 
     fn is_done(&self) -> bool {
-        false
+        self.0.idle.load(Ordering::Acquire) == self.submissions().announced()
     }
 
     fn has_ended(&self) -> bool {
@@ -122,6 +131,9 @@ impl Queue for Lane {
     }
 
     fn stand_in_for(&self, other: &Self) -> bool {
+        if self.is_done() {
+            return false;
+        }
         let theirs = *other.0.clock.lock().unwrap();
         join(&mut self.0.clock.lock().unwrap(), theirs);
         self.submissions().announce();
@@ -137,6 +149,11 @@ impl Lane {
         let over = *self.0.clock.lock().unwrap();
         join(&mut self.0.over.lock().unwrap(), over);
         self.0.seen.fetch_max(taken, Ordering::Release);
+    }
+
+    /// Its thread, which alone gives it work, waits for all of it.
+    pub(crate) fn wait_on_its_thread(&self) {
+        self.0.idle.store(self.submissions().finished(), Ordering::Release);
     }
 
     /// It gets no more work.
@@ -175,10 +192,20 @@ pub(crate) fn streams_with_one_bit<const N: usize>(numbers: [usize; N]) -> [Lane
     numbers.map(|number| stream_with(number, None, Key::Shared(free.clone(), AtomicU64::new(NO_KEY))))
 }
 
+/// Another handle of a stream, with this number among all handles.
+pub(crate) fn handle(id: usize, of: &Lane) -> Lane {
+    handle_of(id, of.0.number, of.0.clock.clone(), None, Key::Own)
+}
+
 fn stream_with(number: usize, released: Option<Gate>, key: Key) -> Lane {
-    let (clock, over) = (Mutex::new(Clock::default()), Mutex::new(Clock::default()));
+    handle_of(number, number, Arc::new(Mutex::new(Clock::default())), released, key)
+}
+
+fn handle_of(id: usize, number: usize, clock: Arc<Mutex<Clock>>, released: Option<Gate>, key: Key) -> Lane {
+    let over = Mutex::new(Clock::default());
     let (seen, waits) = (AtomicUsize::new(0), AtomicUsize::new(0));
     Lane(Arc::new(Stream {
+        id,
         number,
         submissions: Submissions::default(),
         unborrowed: Submissions::default(),
@@ -189,6 +216,7 @@ fn stream_with(number: usize, released: Option<Gate>, key: Key) -> Lane {
         released,
         key,
         ended: AtomicBool::new(false),
+        idle: AtomicUsize::new(usize::MAX),
     }))
 }
 

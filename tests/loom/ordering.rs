@@ -5,7 +5,7 @@ use loom::thread;
 
 use crate::accesses::{Queue, owner};
 use crate::lanes::{
-    Done, Gate, Lane, Memory, Told, launch, make, model, stream, stream_in, submit, submit_all,
+    Done, Gate, Lane, Memory, Told, handle, launch, make, model, stream, stream_in, submit, submit_all,
     submit_beside, submit_in_turn, until,
 };
 
@@ -31,6 +31,32 @@ fn two_halves_written_at_once_are_both_waited_for() {
                     assert!(next.is_after(&mine), "{next:?} {mine:?}");
                 }
             }
+        });
+    }
+}
+
+/// In these models one handle of a stream replaces the others in the list.
+#[test]
+fn the_work_of_a_handle_that_another_one_replaces_is_waited_for() {
+    for written in [false, true] {
+        model(3, move || {
+            let (memory, a, b, c) = (Arc::new(Memory::new(owner(1))), stream(0), stream(1), stream(2));
+            let other = handle(4, &a);
+            let first = submit(&a, &memory, written);
+            // A part of the memory for each.
+            let going_on = thread::spawn({
+                let memory = memory.clone();
+                move || submit(&a, &memory, written)
+            });
+            let theirs = submit(&other, &memory, false);
+            let read = submit(&c, &memory, false);
+            assert!(!written || read.is_after(&first), "{read:?} {first:?}");
+            submit(&b, &memory, true);
+            let again = going_on.join().unwrap();
+            let last = submit(&b, &memory, true);
+            assert!([first, again, theirs].iter().all(|work| last.is_after(work)), "{last:?} {again:?}");
+            let next = submit(&other, &memory, false);
+            assert!(next.is_after(&last), "{next:?} {last:?}");
         });
     }
 }

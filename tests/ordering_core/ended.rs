@@ -70,6 +70,36 @@ fn a_wait_that_was_begun_before_does_not_cover_it() {
     assert_eq!(last.0.clock.borrow()[1], 1);
 }
 
+/// The same of a wait of the host.
+#[test]
+fn a_wait_of_the_host_that_was_begun_before_does_not_cover_it() {
+    let (memory, lanes) = (Memory::new(owner(1)), lanes(5));
+    let [stands, other, ends, reader, writer] = &*lanes else { unreachable!() };
+    [stands, other].into_iter().for_each(|lane| drop(submit(lane, &memory, false)));
+    ended(stands);
+    let pending = memory.pending();
+    submit(ends, &memory, false);
+    ended(ends);
+    submit(reader, &memory, false);
+    memory.settle(&pending);
+    assert_eq!(submit(writer, &memory, true), [0, 3]);
+    assert_eq!(writer.0.clock.borrow()[2], 1);
+}
+
+/// Whoever waits for the one that stands for others does not take it for another one, which is under way.
+#[test]
+fn who_stands_for_others_is_told_from_all_that_are_under_way() {
+    let (memory, lanes) = (Memory::new(owner(1)), lanes(5));
+    let [stands, ends, under_way, reader, writer] = &*lanes else { unreachable!() };
+    [stands, ends].into_iter().for_each(|lane| drop(submit(lane, &memory, false)));
+    begin(under_way, &memory, false);
+    [stands, ends].into_iter().for_each(ended);
+    submit(reader, &memory, false);
+    assert_eq!(submit(writer, &memory, true), [0, 2, 3]);
+    end(under_way);
+    assert_eq!(submit(writer, &memory, true), [2]);
+}
+
 /// What the host saw the end of before does not count.
 #[test]
 fn who_stands_for_others_is_over_when_they_are() {

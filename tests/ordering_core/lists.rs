@@ -299,3 +299,34 @@ fn a_look_at_the_words_needs_no_list() {
     drop(ended);
     watchdog.join().unwrap();
 }
+
+/// A list that is searched for those that are done is unlocked where one is dropped. Another stream may then become the only one.
+#[test]
+fn no_memory_has_a_bit_of_one_that_was_done_while_another_one_was_dropped() {
+    let (memory, asked) = (Rc::new(Memory::new(owner(1))), Rc::new(Cell::new(false)));
+    let key = owner(1) | 1;
+    let writer = lane(1, key, 100);
+    *writer.0.at_end.borrow_mut() = Some(Box::new({
+        let (memory, asked) = (memory.clone(), asked.clone());
+        move || {
+            asked.set(true);
+            assert!([false, true].into_iter().all(|written| memory.word(written) & key != key));
+        }
+    }));
+    for number in 2..66 {
+        let reader = lane(number, NO_KEY, 100);
+        submit(&reader, &memory, false);
+        reader.0.done.set(number == 2);
+        let (memory, writer) = (memory.clone(), writer.clone());
+        if number == 2 {
+            *reader.0.at_end.borrow_mut() = Some(Box::new(move || {
+                submit(&writer, &memory, true);
+                assert_eq!(memory.word(true) & key, key, "it is alone");
+                writer.0.done.set(true);
+            }));
+        }
+    }
+    drop(writer);
+    submit(&lane(99, NO_KEY, 100), &memory, false);
+    assert!(asked.get(), "the list had the last handle");
+}

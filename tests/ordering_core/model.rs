@@ -15,7 +15,8 @@ pub(crate) struct Stream {
     pub(crate) number: usize,
     key: u64,
     submissions: Rc<[Submissions; 2]>,
-    pub(crate) clock: RefCell<Clock>,
+    /// What the work comes after that it is given next; that of another handle of the same stream is the same.
+    pub(crate) clock: Rc<RefCell<Clock>>,
     /// The numbers of the streams that it was made to wait for.
     waits: RefCell<Vec<usize>>,
     pub(crate) done: Cell<bool>,
@@ -82,6 +83,10 @@ impl Queue for Lane {
         self.0.number
     }
 
+    fn shares_stream(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.0.clock, &other.0.clock)
+    }
+
     fn wait_for(&self, earlier: &Self) -> Result<(), ()> {
         if earlier.0.broken.get() {
             return Err(());
@@ -89,7 +94,8 @@ impl Queue for Lane {
         if let Some(others) = earlier.0.meanwhile.take() {
             others();
         }
-        join(&mut self.0.clock.borrow_mut(), &earlier.0.clock.borrow());
+        let event = earlier.0.clock.borrow().clone();
+        join(&mut self.0.clock.borrow_mut(), &event);
         self.0.waits.borrow_mut().push(earlier.0.number);
         Ok(())
     }
@@ -143,7 +149,16 @@ pub(crate) fn lane(number: usize, key: u64, count: usize) -> Lane {
 
 /// With these submissions, and those of them whose memory nobody has borrowed.
 pub(crate) fn lane_with(number: usize, key: u64, count: usize, submissions: Rc<[Submissions; 2]>) -> Lane {
-    let clock = RefCell::new(vec![0; count]);
+    handle(number, key, Rc::new(RefCell::new(vec![0; count])), submissions)
+}
+
+/// A handle of the stream that has this clock.
+pub(crate) fn handle(
+    number: usize,
+    key: u64,
+    clock: Rc<RefCell<Clock>>,
+    submissions: Rc<[Submissions; 2]>,
+) -> Lane {
     let (waits, done, ended) = Default::default();
     let (asked, broken, seen, meanwhile, at_end, at_clone) = Default::default();
     Lane(Rc::new(Stream {

@@ -2,10 +2,11 @@
 
 #![deny(unsafe_code)]
 
-use crate::change::{Change, Planned};
+use crate::change::{Change, Planned, kernels};
 use crate::pause::Pace;
 use crate::program::{Buffer, Program};
-use cuda_launch::Error;
+use cuda_launch::{CudaStream, Error};
+use std::cell::RefCell;
 use std::sync::mpsc::channel;
 use std::thread;
 
@@ -46,14 +47,9 @@ impl Program {
         let (give_back, comes_back) = channel();
         let thread = thread::spawn(move || {
             let stream = ctx.per_thread_stream();
-            for (Turn { half, change, pace, waits }, [mut target, source]) in given {
-                pace.set(&stream)?;
-                let view = &mut target.memory.half_mut(half);
-                change.submit(&kernels, &stream, view, &source.memory.half(half))?;
-                if waits {
-                    stream.synchronize()?;
-                }
-                give_back.send([target, source]).unwrap();
+            for (turn, mut pair) in given {
+                turn.take(&kernels, &stream, &mut pair)?;
+                give_back.send(pair).unwrap();
             }
             Ok(())
         });
@@ -75,6 +71,54 @@ impl Program {
         thread.join().unwrap()
     }
 
+    /// A thread works on two buffers, and again while its locals are destroyed. In between others use them.
+    pub(crate) fn end_with_work(&mut self) -> Result<(), Error> {
+        let first = self.plan(Change::random);
+        let turns = [first.half, self.random.below(2)].map(|half| {
+            let (change, pace) = (Change::random(&mut self.random), self.random.pace());
+            Turn { half, change, pace, waits: self.random.one_in(4) }
+        });
+        let by_id = self.by_id(first);
+        let ((give, given), (give_back, comes_back)) = (channel(), channel());
+        let thread = thread::spawn({
+            let (kernels, stream, pair) =
+                (self.kernels.clone(), self.ctx.per_thread_stream(), self.take_two(first.to, first.from));
+            let ([one, other], (keep, kept)) = (turns, channel());
+            let (again, their_kernels) = (stream.clone(), kernels.clone());
+            let at_end = move || {
+                // Nothing, if the first turn has failed.
+                let Ok(pair) = kept.recv() else { return };
+                give_back.send(Ok(pair)).unwrap();
+                let mut pair = given.recv().unwrap();
+                give_back.send(other.take(&their_kernels, &again, &mut pair).map(|()| pair)).unwrap();
+            };
+            move || {
+                // First: what was used last goes first.
+                AT_END.with(|end| *end.0.borrow_mut() = Some(Box::new(at_end)));
+                let mut pair = pair;
+                one.take(&kernels, &stream, &mut pair)?;
+                keep.send(pair).unwrap();
+                Ok(())
+            }
+        });
+        let apply = |turn: Turn, holds: &mut _| {
+            Planned { half: turn.half, change: turn.change, ..by_id }.apply(holds);
+        };
+        if let Ok(pair) = comes_back.recv() {
+            self.buffers.extend(pair?);
+            apply(turns[0], &mut self.holds);
+            for _ in 0..self.random.below(3) {
+                if self.random.one_in(2) { self.change()? } else { self.per_thread()? }
+            }
+            let place = |id| self.buffers.iter().position(|buffer| buffer.id == id).unwrap();
+            let (to, from) = (place(by_id.to), place(by_id.from));
+            give.send(self.take_two(to, from)).unwrap();
+            self.buffers.extend(comes_back.recv().unwrap()?);
+            apply(turns[1], &mut self.holds);
+        }
+        thread.join().unwrap()
+    }
+
     fn take_two(&mut self, one: usize, other: usize) -> [Buffer; 2] {
         let last = self.buffers.len() - 1;
         let first = self.buffers.swap_remove(one);
@@ -83,11 +127,41 @@ impl Program {
     }
 }
 
+/// Runs while the locals of its thread are destroyed, after those that were used later.
+#[derive(Default)]
+struct AtEnd(RefCell<Option<Box<dyn FnOnce()>>>);
+
+impl Drop for AtEnd {
+    fn drop(&mut self) {
+        self.0.take().into_iter().for_each(|run| run());
+    }
+}
+
+thread_local! {
+    static AT_END: AtEnd = AtEnd::default();
+}
+
 /// What the thread does to half a buffer.
+#[derive(Clone, Copy)]
 struct Turn {
     half: usize,
     change: Change,
     pace: Pace,
     /// Whether it synchronises its stream then.
     waits: bool,
+}
+
+impl Turn {
+    fn take(
+        self,
+        kernels: &kernels::Module,
+        stream: &CudaStream,
+        pair: &mut [Buffer; 2],
+    ) -> Result<(), Error> {
+        let ([target, source], half) = (pair, self.half);
+        self.pace.set(stream)?;
+        let view = &mut target.memory.half_mut(half);
+        self.change.submit(kernels, stream, view, &source.memory.half(half))?;
+        if self.waits { stream.synchronize() } else { Ok(()) }
+    }
 }

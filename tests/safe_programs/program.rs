@@ -122,6 +122,7 @@ const STEPS: &[(&str, Step)] = &[
     // own_streams.rs
     ("per-thread streams of some threads", Program::per_thread),
     ("a thread that takes turns", Program::take_turns),
+    ("a thread that works until its end", Program::end_with_work),
     // pictures.rs
     ("write a picture", Program::write_picture),
     ("textures on two threads", Program::read_picture),

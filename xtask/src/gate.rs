@@ -35,6 +35,7 @@ const TSAN: &[&str] = &[
     "ordering_ends",
     "ordering_races",
     "ordering_memory",
+    "thread_ends",
     "safe_programs",
     "instances",
     "copies",

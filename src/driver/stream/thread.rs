@@ -51,6 +51,8 @@ struct OwnStream {
     key: AtomicU64,
     /// Where the key comes from; nowhere if no later call finds this stream again.
     keys: Option<Arc<Keys>>,
+    /// In that case, the number of submissions of the handle with which it ends.
+    last: usize,
 }
 
 /// The stream that a per-thread handle means on this thread, as long as calls can find it.
@@ -118,18 +120,26 @@ impl OwnStream {
             }
             // Removes those that no list holds any more: their handle may be gone.
             own.retain(|found| Arc::strong_count(&found.own) > 1);
-            let new = Arc::new(Self::new(Some(stream.context().keys().clone())));
+            let new = Arc::new(Self::new(Some(stream.context().keys().clone()), 0));
             own.push(Found { of: Arc::downgrade(&stream.inner), own: new.clone() });
             new
         });
-        // While the thread's locals are destroyed: a stream that no later call finds again, and that counts as busy.
-        found.unwrap_or_else(|_| Arc::new(Self::new(None)))
+        // While the thread's locals are destroyed: a stream that no later call finds again, for a submission that is announced.
+        let announced = || stream.queue().submissions.announced();
+        found.unwrap_or_else(|_| Arc::new(Self::new(None, announced())))
     }
 
-    fn new(keys: Option<Arc<Keys>>) -> Self {
+    fn new(keys: Option<Arc<Keys>>, last: usize) -> Self {
         let (announced, seen, ended) = Default::default();
         let (thread, key) = (thread::current().id(), AtomicU64::new(NO_KEY));
-        Self { number: next_number(), thread, announced, seen, ended, key, keys }
+        Self { number: next_number(), thread, announced, seen, ended, key, keys, last }
+    }
+
+    /// Whether nothing more is submitted to it, and all that was has finished; `stream` is its handle.
+    fn has_ended(&self, stream: &CudaStream) -> bool {
+        // Acquire: all submissions of the thread have finished.
+        self.ended.load(Ordering::Acquire)
+            || self.keys.is_none() && stream.queue().submissions.have_finished(self.last)
     }
 
     fn key(&self) -> u64 {
@@ -152,7 +162,7 @@ impl OwnStream {
         self.announced.store(self.announced.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
     }
 
-    fn is_here(&self) -> bool {
+    fn is_of_this_thread(&self) -> bool {
         self.thread == thread::current().id()
     }
 
@@ -292,9 +302,15 @@ impl ThreadStream {
         stream.is_per_thread() && matches!(OWN.try_with(here), Ok(Some(true)))
     }
 
-    /// The stream, if its handle means it on this thread.
+    /// The stream, if its handle means it on this thread. Not if it has ended: it may stand for others, and while the locals of its thread are
+    /// destroyed, the handle may mean another one there.
     pub(crate) fn handle(&self) -> Option<&CudaStream> {
-        self.own.as_ref().is_none_or(|own| own.is_here()).then_some(&self.stream)
+        self.handle_on_this_thread().filter(|_| !self.has_ended())
+    }
+
+    /// The stream, unless its handle means another one on this thread because that is not the thread that made the access.
+    pub(crate) fn handle_on_this_thread(&self) -> Option<&CudaStream> {
+        self.own.as_ref().is_none_or(|own| own.is_of_this_thread()).then_some(&self.stream)
     }
 
     /// Whether it is the per-thread stream of a thread that has waited for all work that it has submitted to it.
@@ -379,6 +395,11 @@ impl Queue for ThreadStream {
         }
     }
 
+    fn shares_stream(&self, other: &Self) -> bool {
+        let is_it = self.stream.raw() == other.stream.raw() && self.stream.shares_context(&other.stream);
+        is_it && self.handle().is_some() && other.handle().is_some()
+    }
+
     fn has_seen_end_of(&self, announced: usize) -> bool {
         self.stream.has_seen_end_of(announced)
     }
@@ -396,8 +417,7 @@ impl Queue for ThreadStream {
     }
 
     fn has_ended(&self) -> bool {
-        // Acquire: all submissions of the thread have finished.
-        self.own.as_ref().is_some_and(|own| own.ended.load(Ordering::Acquire))
+        self.own.as_ref().is_some_and(|own| own.has_ended(&self.stream))
     }
 
     fn stand_in_for(&self, other: &Self) -> bool {

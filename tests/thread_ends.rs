@@ -49,7 +49,7 @@ fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     static DEVICES: Once = Once::new();
     // SAFETY: once, and before any test here has asked for a driver; the harness's own thread waits.
-    DEVICES.call_once(|| unsafe { std::env::set_var("CUDA_EMULATOR_DEVICES", "2") });
+    DEVICES.call_once(|| unsafe { std::env::set_var("CUDA_LAUNCH_EMULATOR_DEVICES", "2") });
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -194,6 +194,78 @@ fn memory_that_is_lent_at_the_end_of_a_thread_is_given_back_after_the_work() {
         ctx.with_registered(&mut host, RegisterFlags::empty(), copy).unwrap();
         // The emulator's `cuMemHostUnregister` would wait as well.
         assert_eq!((host, spy.count("cuStreamSynchronize")), ([1; LEN], before + 1));
+    });
+}
+
+/// That they are done is known only while nobody uses the handle; what it was known of stays so.
+#[test]
+fn a_thread_that_ends_comes_after_others_also_where_its_handle_is_in_use() {
+    let _alone = alone();
+    let ctx = CudaContext::new(0).unwrap();
+    let (stream, shared) = (ctx.new_stream().unwrap(), ctx.per_thread_stream());
+    let [mut slow, mut slower, mut third, mut fourth] = std::array::from_fn(|_| buffer(&stream, 0));
+    let (x, y) = (buffer(&stream, 1), buffer(&stream, 1));
+    let (give, given) = mpsc::channel::<DeviceBuffer<u32>>();
+    let (give_back, comes_back) = mpsc::channel();
+    let (first, on) = (shared.clone(), shared.clone());
+    let [mut to, mut other] = std::array::from_fn(|_| buffer(&stream, 0));
+    let ending = thread_with_end(
+        move || drop(buffer(&first, 0)),
+        move || {
+            copy(&on, &mut to, &x);
+            copy(&on, &mut other, &y);
+            give_back.send((x, y)).unwrap();
+            given.recv().unwrap().view_mut().fill(&on, 7).unwrap();
+        },
+    );
+    let (x, y) = comes_back.recv().unwrap();
+    thread::scope(|scope| {
+        let read = || {
+            keep_busy(&shared);
+            copy(&shared, &mut slow, &x);
+            copy(&shared, &mut slower, &y);
+        };
+        scope.spawn(read).join().unwrap();
+    });
+    // The stream of the thread that is ending stands for the other one; then the same for `y`, in the middle of a submission to the handle.
+    copy(&ctx.new_stream().unwrap(), &mut third, &x);
+    copy(&shared, &mut fourth, &y);
+    give.send(x).unwrap();
+    ending.join().unwrap();
+    for target in [slow, slower, third, fourth] {
+        assert_eq!(target.to_host_vec(&stream).unwrap(), [1; LEN]);
+    }
+}
+
+/// Another thread's stream may stand for the one with which the thread that is ending has read the memory.
+#[test]
+fn lent_memory_is_waited_for_whatever_stands_for_the_stream() {
+    let _alone = alone();
+    let (spy, ctx) = spies::spied();
+    at_end(ctx, move |ctx, own| {
+        let stream = ctx.new_stream().unwrap();
+        let targets: [_; 3] = std::array::from_fn(|_| buffer(&stream, 0));
+        let [mut first, mut second, mut third] = targets;
+        let mut host = [1; LEN];
+        let mut waited = 0;
+        let read = |pinned: PinnedViewMut<'_, u32>| {
+            thread::scope(|scope| {
+                let read = || {
+                    let own = ctx.per_thread_stream();
+                    first.view_mut().copy_from_pinned(&own, pinned.as_view()).unwrap();
+                    // So that it has not waited for all when it ends.
+                    drop(DeviceBuffer::<u32>::zeroed(&own, LEN).unwrap());
+                };
+                scope.spawn(read).join().unwrap();
+            });
+            second.view_mut().copy_from_pinned(&own, pinned.as_view())?;
+            third.view_mut().copy_from_pinned(&stream, pinned.as_view())?;
+            waited = spy.count("cuStreamSynchronize");
+            Ok(())
+        };
+        ctx.with_registered(&mut host, RegisterFlags::empty(), read).unwrap();
+        // Its own stream, and the third copy's. The emulator's `cuMemHostUnregister` would wait as well.
+        assert_eq!(spy.count("cuStreamSynchronize"), waited + 2);
     });
 }
 

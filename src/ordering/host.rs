@@ -43,7 +43,7 @@ impl StreamAccesses {
     pub(crate) fn end_of_loan(&self) -> Result<(), Error> {
         let queues = self.queues();
         // All guards are made first, so that they wait even if one of the waits unwinds.
-        let handles = queues.iter().filter_map(ThreadStream::handle_on_this_thread);
+        let handles = queues.iter().filter_map(ThreadStream::handle_of_loan);
         let unfinished: Vec<_> = handles.map(Unfinished).collect();
         if std::thread::panicking() {
             // The panic may come from a traced wait.

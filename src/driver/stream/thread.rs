@@ -135,11 +135,18 @@ impl OwnStream {
         Self { number: next_number(), thread, announced, seen, ended, key, keys, last }
     }
 
-    /// Whether nothing more is submitted to it, and all that was has finished; `stream` is its handle.
+    /// Whether nothing more is submitted to it, and all that was has finished; `stream` is its handle. Once it has, it stays so: it may stand
+    /// for others from then on.
     fn has_ended(&self, stream: &CudaStream) -> bool {
         // Acquire: all submissions of the thread have finished.
-        self.ended.load(Ordering::Acquire)
-            || self.keys.is_none() && stream.queue().submissions.have_finished(self.last)
+        if self.ended.load(Ordering::Acquire) {
+            return true;
+        }
+        let has = self.keys.is_none() && stream.queue().submissions.have_finished(self.last);
+        if has {
+            self.ended.store(true, Ordering::Release);
+        }
+        has
     }
 
     fn key(&self) -> u64 {
@@ -302,14 +309,21 @@ impl ThreadStream {
         stream.is_per_thread() && matches!(OWN.try_with(here), Ok(Some(true)))
     }
 
-    /// The stream, if its handle means it on this thread. Not if it has ended: it may stand for others, and while the locals of its thread are
-    /// destroyed, the handle may mean another one there.
+    /// The stream, if its handle means it on this thread. Not if it has ended, as it may stand for others, nor that of a call while the locals of
+    /// its thread are destroyed: the handle may mean another one at the next call.
     pub(crate) fn handle(&self) -> Option<&CudaStream> {
-        self.handle_on_this_thread().filter(|_| !self.has_ended())
+        let is_found_again = self.own.as_ref().is_none_or(|own| own.keys.is_some());
+        self.handle_on_this_thread().filter(|_| is_found_again && !self.has_ended())
+    }
+
+    /// A stream that this thread waits for before it gives back memory that was lent: one of its own, or one of this context that may stand for
+    /// such a one, as the handle of both means the same stream here.
+    pub(crate) fn handle_of_loan(&self) -> Option<&CudaStream> {
+        self.handle_on_this_thread().or_else(|| self.has_ended().then_some(&self.stream))
     }
 
     /// The stream, unless its handle means another one on this thread because that is not the thread that made the access.
-    pub(crate) fn handle_on_this_thread(&self) -> Option<&CudaStream> {
+    fn handle_on_this_thread(&self) -> Option<&CudaStream> {
         self.own.as_ref().is_none_or(|own| own.is_of_this_thread()).then_some(&self.stream)
     }
 

@@ -36,6 +36,7 @@ const TSAN: &[&str] = &[
     "ordering_races",
     "ordering_memory",
     "thread_ends",
+    "ordering_handles",
     "safe_programs",
     "instances",
     "copies",

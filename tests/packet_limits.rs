@@ -348,7 +348,11 @@ fn what_the_driver_refuses_comes_back_with_the_launch() {
     let error = launch(&rig, &f, ONE).unwrap_err();
     assert_eq!(error.call(), Some("cuLaunchKernelEx"));
     let text = error.to_string();
-    assert!(text.contains("kernel_1") && text.contains("32 registers per thread (on the emulator an estimate) times 32 threads"), "{text}");
+    assert!(
+        text.contains("kernel_1")
+            && text.contains("32 registers per thread (on the emulator an estimate) times 32 threads"),
+        "{text}"
+    );
     assert!(!text.contains("attributes"), "{text}");
     use cuda_launch::sys::CUresult as Code;
     for (code, cooperative, hint) in [

@@ -161,5 +161,16 @@ mod tests {
     fn the_plan_is_whole() {
         let plan = Plan::read(include_str!("../../mutants.toml")).unwrap();
         assert!(plan.folders.len() >= 5 && plan.percent >= 95.0);
+        for mutant in &plan.accepted {
+            // `FILE: CHANGE in FUNCTION`, or `FILE: replace FUNCTION -> TYPE with VALUE`.
+            let (file, change) = mutant.split_once(": ").unwrap();
+            let function = match change.rsplit_once(" in ") {
+                Some((_, function)) => function,
+                None => change.trim_start_matches("replace ").split(" -> ").next().unwrap(),
+            };
+            let name = function.rsplit("::").next().unwrap().split(['<', ' ']).next().unwrap();
+            let text = std::fs::read_to_string(crate::cargo::root().unwrap().join(file)).unwrap();
+            assert!(text.contains(&format!("fn {name}")), "{mutant}");
+        }
     }
 }

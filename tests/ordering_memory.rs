@@ -4,12 +4,14 @@
 #![allow(unsafe_code)] // The allocator that counts, and the support's driver.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "support/at_thread_end.rs"]
+mod at_thread_end;
 mod support;
 
+use at_thread_end::at_thread_end;
 use cuda_launch::sys::CUresult;
 use cuda_launch::{CudaContext, CudaStream, DeviceBuffer};
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, Ordering};
 use std::thread;
@@ -45,20 +47,6 @@ enum Reader {
     ThreadWithHandle,
     Handles,
     DefaultHandles,
-}
-
-/// Runs while the locals of its thread are destroyed, after those that were used later.
-#[derive(Default)]
-struct AtEnd(RefCell<Option<Box<dyn FnOnce()>>>);
-
-impl Drop for AtEnd {
-    fn drop(&mut self) {
-        self.0.take().into_iter().for_each(|run| run());
-    }
-}
-
-thread_local! {
-    static AT_END: AtEnd = AtEnd::default();
 }
 
 /// Into memory of its own.
@@ -134,7 +122,7 @@ fn work_at_the_end_of_threads_is_not_remembered() {
             let (shared, again, weights, kept) =
                 (shared.clone(), shared.clone(), weights.clone(), weights.clone());
             let run = move || {
-                AT_END.with(|end| *end.0.borrow_mut() = Some(Box::new(move || read_once(&again, &kept))));
+                at_thread_end(move || read_once(&again, &kept));
                 // What goes first is what was used last.
                 read_once(&shared, &weights);
             };

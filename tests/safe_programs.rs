@@ -19,6 +19,8 @@
 #![allow(unsafe_code)] // The environment, before anything else runs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "support/at_thread_end.rs"]
+mod at_thread_end;
 #[path = "safe_programs/branches.rs"]
 mod branches;
 #[path = "safe_programs/change.rs"]

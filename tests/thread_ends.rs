@@ -3,35 +3,23 @@
 #![allow(unsafe_code)] // The environment, before anything else runs, and a driver in front of another.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "support/at_thread_end.rs"]
+mod at_thread_end;
 #[path = "support/spies.rs"]
 mod spies;
 #[path = "thread_ends/waves.rs"]
 mod waves;
 
+use at_thread_end::at_thread_end;
 use cuda_launch::graph::InstantiateFlags;
 use cuda_launch::memory::{PinnedViewMut, RegisterFlags};
 use cuda_launch::sys::{CUdeviceptr, CUresult, CUstream, pfn};
 use cuda_launch::{CaptureMode, CudaContext, CudaGraph, CudaStream, DeviceBuffer, Error};
-use std::cell::RefCell;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
-
-/// Runs when the thread ends.
-#[derive(Default)]
-struct AtEnd(RefCell<Option<Box<dyn FnOnce()>>>);
-
-impl Drop for AtEnd {
-    fn drop(&mut self) {
-        self.0.take().into_iter().for_each(|run| run());
-    }
-}
-
-thread_local! {
-    static AT_END: AtEnd = AtEnd::default();
-}
 
 /// A thread that does this, and the other one when the values that this crate keeps for it are gone: those go first that were used last.
 fn thread_with_end(
@@ -39,7 +27,7 @@ fn thread_with_end(
     at_end: impl FnOnce() + Send + 'static,
 ) -> JoinHandle<()> {
     thread::spawn(|| {
-        AT_END.with(|end| *end.0.borrow_mut() = Some(Box::new(at_end)));
+        at_thread_end(at_end);
         run();
     })
 }

@@ -2,11 +2,11 @@
 
 #![deny(unsafe_code)]
 
+use crate::at_thread_end::at_thread_end;
 use crate::change::{Change, Planned, kernels};
 use crate::pause::Pace;
 use crate::program::{Buffer, Program};
 use cuda_launch::{CudaStream, Error};
-use std::cell::RefCell;
 use std::sync::mpsc::channel;
 use std::thread;
 
@@ -94,7 +94,7 @@ impl Program {
             };
             move || {
                 // First: what was used last goes first.
-                AT_END.with(|end| *end.0.borrow_mut() = Some(Box::new(at_end)));
+                at_thread_end(at_end);
                 let mut pair = pair;
                 one.take(&kernels, &stream, &mut pair)?;
                 keep.send(pair).unwrap();
@@ -125,20 +125,6 @@ impl Program {
         // The last one has taken its place.
         [first, self.buffers.swap_remove(if other == last { one } else { other })]
     }
-}
-
-/// Runs while the locals of its thread are destroyed, after those that were used later.
-#[derive(Default)]
-struct AtEnd(RefCell<Option<Box<dyn FnOnce()>>>);
-
-impl Drop for AtEnd {
-    fn drop(&mut self) {
-        self.0.take().into_iter().for_each(|run| run());
-    }
-}
-
-thread_local! {
-    static AT_END: AtEnd = AtEnd::default();
 }
 
 /// What the thread does to half a buffer.

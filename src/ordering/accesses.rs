@@ -198,7 +198,7 @@ impl<Q: Queue> Accesses<Q> {
                 list.note(queue, false);
                 let (handles, known) = list.join_handles(queue);
                 if handles > HANDLES {
-                    list = self.take_out(list, |list, at| self.replace(list, at, queue));
+                    list = self.take_out(list, &mut |list, at| self.replace(list, at, queue));
                 }
                 known
             }
@@ -236,7 +236,7 @@ impl<Q: Queue> Accesses<Q> {
         // wait for.
         list.note(queue, true);
         if list.entries.len() > 1 {
-            list = self.strike(list, |entry| !entry.queue.is(queue) && entry.is_over());
+            list = self.strike(list, &mut |entry| !entry.queue.is(queue) && entry.is_over());
             list.name(waits, |entry| !entry.queue.is(queue), |entry| entry.has_lost_all(Some(queue)));
             list = self.come_after(list, queue, waits)?;
             // `waits` keeps the queues of the removed entries alive.
@@ -287,7 +287,7 @@ impl<Q: Queue> Accesses<Q> {
     pub(crate) fn forget(&self) {
         let mut list = self.list();
         self.take_bits(&mut list);
-        drop(self.strike(list, |_| true));
+        drop(self.strike(list, &mut |_| true));
     }
 
     /// The accesses so far, for the next owner of the memory; none are left here.
@@ -316,7 +316,7 @@ impl<Q: Queue> Accesses<Q> {
 
     /// Leaves one entry for all queues that have ended, so that the list does not grow with each of them, and their bits are free again.
     fn merge_ended<'a>(&'a self, list: MutexGuard<'a, List<Q>>) -> MutexGuard<'a, List<Q>> {
-        self.take_out(list, |list, at| self.merge(list, at))
+        self.take_out(list, &mut |list, at| self.merge(list, at))
     }
 
     /// Removes the entry at `at` if it is that of another handle of the stream of `queue`, whose submission is in progress: whoever waits for
@@ -358,7 +358,7 @@ impl<Q: Queue> Accesses<Q> {
 
     /// Removes entries that are done.
     fn prune<'a>(&'a self, list: MutexGuard<'a, List<Q>>) -> MutexGuard<'a, List<Q>> {
-        let mut list = self.strike(list, |entry| {
+        let mut list = self.strike(list, &mut |entry| {
             // Asked before the bit is cleared, so that a busy queue keeps it, and again afterwards, when no further
             // submission can rely on it.
             if !entry.queue.is_done() {
@@ -375,13 +375,12 @@ impl<Q: Queue> Accesses<Q> {
     fn strike<'a>(
         &'a self,
         list: MutexGuard<'a, List<Q>>,
-        mut which: impl FnMut(&mut Entry<Q>) -> bool,
+        which: &mut dyn FnMut(&mut Entry<Q>) -> bool,
     ) -> MutexGuard<'a, List<Q>> {
-        let struck = |list: &mut List<Q>, at| match which(list.entries.get_mut(at)?) {
+        self.take_out(list, &mut |list, at| match which(list.entries.get_mut(at)?) {
             true => list.entries.remove(at),
             false => None,
-        };
-        self.take_out(list, struck)
+        })
     }
 
     /// Calls `take` for each place of the list, until it returns nothing that it has taken out there. That is dropped while the list is not
@@ -389,7 +388,7 @@ impl<Q: Queue> Accesses<Q> {
     fn take_out<'a>(
         &'a self,
         mut list: MutexGuard<'a, List<Q>>,
-        mut take: impl FnMut(&mut List<Q>, usize) -> Option<Entry<Q>>,
+        take: &mut dyn FnMut(&mut List<Q>, usize) -> Option<Entry<Q>>,
     ) -> MutexGuard<'a, List<Q>> {
         let mut at = 0;
         while list.entries.get(at).is_some() {

@@ -16,6 +16,7 @@ thread_local! {
 }
 
 /// Runs this while the locals of the calling thread are destroyed, after those that it uses for the first time from now on.
+#[allow(unreachable_pub)] // Each program has this file for itself.
 pub fn at_thread_end(run: impl FnOnce() + 'static) {
     AT_END.with(|end| *end.0.borrow_mut() = Some(Box::new(run)));
 }

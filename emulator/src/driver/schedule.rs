@@ -70,8 +70,8 @@ pub fn take_one_order() -> Vec<OneOrder> {
         .unwrap_or_default()
 }
 
-/// The number of orders, besides the ordinary one, that launches have been run under to their end. Where [`interrupt`](crate::interrupt) ended
-/// a launch, it is less than was [asked for](crate::set_schedules).
+/// The number of orders, besides the ordinary one, that launches have been run under to their end. Less than was
+/// [requested](set_schedules) if a launch faulted, has [one order](take_one_order), or was ended early.
 ///
 /// ```
 /// use cuda_emulator::{Schedules, driver, orders_run, set_schedules};

@@ -137,6 +137,7 @@ impl OwnStream {
 
     /// Whether nothing more is submitted to it, and all that was has finished; `stream` is its handle. Once it has, it stays so: it may stand
     /// for others from then on.
+    #[inline(never)]
     fn has_ended(&self, stream: &CudaStream) -> bool {
         // Acquire: all submissions of the thread have finished.
         if self.ended.load(Ordering::Acquire) {
@@ -167,6 +168,12 @@ impl OwnStream {
     fn announce(&self) {
         // Not `fetch_add`: only this thread changes it.
         self.announced.store(self.announced.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
+    }
+
+    /// Whether `stream`, its handle, means it in later calls of this thread, and it stands for nothing else.
+    #[inline(never)]
+    fn is_handle_of(&self, stream: &CudaStream) -> bool {
+        self.keys.is_some() && self.is_of_this_thread() && !self.has_ended(stream)
     }
 
     fn is_of_this_thread(&self) -> bool {
@@ -311,9 +318,9 @@ impl ThreadStream {
 
     /// The stream, if its handle means it on this thread. Not if it has ended, as it may stand for others, nor that of a call while the locals of
     /// its thread are destroyed: the handle may mean another one at the next call.
+    #[inline]
     pub(crate) fn handle(&self) -> Option<&CudaStream> {
-        let is_found_again = self.own.as_ref().is_none_or(|own| own.keys.is_some());
-        self.handle_on_this_thread().filter(|_| is_found_again && !self.has_ended())
+        self.own.as_ref().is_none_or(|own| own.is_handle_of(&self.stream)).then_some(&self.stream)
     }
 
     /// A stream that this thread waits for before it gives back memory that was lent: one of its own, or one of this context that may stand for

@@ -324,9 +324,22 @@ impl ThreadStream {
     }
 
     /// A stream that this thread waits for before it gives back memory that was lent: one of its own, or one of this context that may stand for
-    /// such a one, as the handle of both means the same stream here.
+    /// such a one, as the handle of both means the same stream here. A stream that is idle stands for no other.
     pub(crate) fn handle_of_loan(&self) -> Option<&CudaStream> {
-        self.handle_on_this_thread().or_else(|| self.has_ended().then_some(&self.stream))
+        let may_stand_for_others = || self.has_ended() && !self.is_idle();
+        self.handle_on_this_thread().or_else(|| may_stand_for_others().then_some(&self.stream))
+    }
+
+    /// Whether both are what one submission found while the locals of this thread are destroyed: they are on one stream, in its order.
+    fn is_of_the_submission_of(&self, earlier: &Self) -> bool {
+        let is_one = |own: &OwnStream, earlier: &OwnStream| {
+            let are_keyless = own.keys.is_none() && earlier.keys.is_none();
+            // A submission counts itself, so another one of this thread on the handle ends with another number.
+            are_keyless && own.thread == earlier.thread && own.last == earlier.last
+        };
+        let both = self.own.as_ref().zip(earlier.own.as_ref());
+        both.is_some_and(|(own, earlier)| is_one(own, earlier))
+            && self.stream.identity() == earlier.stream.identity()
     }
 
     /// The stream, unless its handle means another one on this thread because that is not the thread that made the access.
@@ -412,6 +425,7 @@ impl Queue for ThreadStream {
         let _orders = Orders::begin();
         match earlier.handle() {
             Some(stream) => self.stream.after_in_turn(stream),
+            None if self.is_of_the_submission_of(earlier) => Ok(()),
             None => earlier.drain(),
         }
     }
@@ -429,8 +443,8 @@ impl Queue for ThreadStream {
         let _orders = Orders::begin();
         let Some(stream) = self.handle() else {
             // Another thread's stream cannot be queried, and waiting for the whole context would make readers wait for each
-            // other.
-            return self.is_idle() || !self.stream.is_unsettled();
+            // other. Work that is captured has not begun.
+            return self.is_idle() || self.stream.capture().is_none() && !self.stream.is_unsettled();
         };
         // The user did not request this call, so it must not invalidate a capture of other code. An error is no
         // information.

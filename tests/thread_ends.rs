@@ -277,20 +277,6 @@ fn workers_that_have_waited_are_not_waited_for_again() {
     assert_eq!(target.to_host_vec(&stream).unwrap(), [1; LEN]);
 }
 
-/// Both halves are of one submission, which is no reason to wait on the host.
-#[test]
-fn a_copy_within_a_buffer_at_the_end_of_a_thread_waits_for_nothing() {
-    let _alone = alone();
-    let (spy, ctx) = spies::spied();
-    at_end(ctx, move |ctx, own| {
-        let mut x = buffer(&ctx.new_stream().unwrap(), 1);
-        let (mut left, right) = x.split_at_mut(LEN / 2);
-        let before = spy.count("cuCtxSynchronize");
-        left.copy_from_device(&own, &right).unwrap();
-        assert_eq!(spy.count("cuCtxSynchronize"), before);
-    });
-}
-
 /// What the next copy does first, on whatever thread that is.
 static FIRST: Mutex<Option<Box<dyn FnOnce() + Send>>> = Mutex::new(None);
 

@@ -149,6 +149,9 @@ const FEW: u32 = QUEUES + 12;
 /// the others.
 const HANDLES: usize = if cfg!(cuda_launch_loom) { 1 } else { 16 };
 
+/// Takes the entry at a place out of a list, or nothing.
+type TakesOut<'t, Q> = &'t mut dyn FnMut(&mut List<Q>, usize) -> Option<Entry<Q>>;
+
 impl<Q: Queue> Accesses<Q> {
     /// Memory of this [`owner`] that has not been accessed yet; 0 for memory whose accesses all go through the list.
     pub(crate) fn new(owner: u64) -> Self {
@@ -388,7 +391,7 @@ impl<Q: Queue> Accesses<Q> {
     fn take_out<'a>(
         &'a self,
         mut list: MutexGuard<'a, List<Q>>,
-        take: &mut dyn FnMut(&mut List<Q>, usize) -> Option<Entry<Q>>,
+        take: TakesOut<'_, Q>,
     ) -> MutexGuard<'a, List<Q>> {
         let mut at = 0;
         while list.entries.get(at).is_some() {

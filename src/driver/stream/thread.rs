@@ -330,18 +330,6 @@ impl ThreadStream {
         self.handle_on_this_thread().or_else(|| may_stand_for_others().then_some(&self.stream))
     }
 
-    /// Whether both are what one submission found while the locals of this thread are destroyed: they are on one stream, in its order.
-    fn is_of_the_submission_of(&self, earlier: &Self) -> bool {
-        let is_one = |own: &OwnStream, earlier: &OwnStream| {
-            let are_keyless = own.keys.is_none() && earlier.keys.is_none();
-            // A submission counts itself, so another one of this thread on the handle ends with another number.
-            are_keyless && own.thread == earlier.thread && own.last == earlier.last
-        };
-        let both = self.own.as_ref().zip(earlier.own.as_ref());
-        both.is_some_and(|(own, earlier)| is_one(own, earlier))
-            && self.stream.identity() == earlier.stream.identity()
-    }
-
     /// The stream, unless its handle means another one on this thread because that is not the thread that made the access.
     fn handle_on_this_thread(&self) -> Option<&CudaStream> {
         self.own.as_ref().is_none_or(|own| own.is_of_this_thread()).then_some(&self.stream)
@@ -425,7 +413,6 @@ impl Queue for ThreadStream {
         let _orders = Orders::begin();
         match earlier.handle() {
             Some(stream) => self.stream.after_in_turn(stream),
-            None if self.is_of_the_submission_of(earlier) => Ok(()),
             None => earlier.drain(),
         }
     }

@@ -85,7 +85,7 @@ enum Check {
     Leak,
     /// Variables in constant memory that nobody has set
     Constant,
-    /// All but the last
+    /// All except that of constant memory
     All,
 }
 

@@ -130,7 +130,7 @@ impl InstanceOptions {
     }
 
     /// Runs each launch under these orders of its warps and blocks in addition to the ordinary one;
-    /// [`Instance::take_differences`] returns the differences.
+    /// [`Instance::take_differences`] returns the differences, and [`Instance::take_one_order`] the kernels that can only run in the ordinary one.
     ///
     /// ```
     /// use cuda_emulator::{InstanceOptions, Schedules};
@@ -139,6 +139,9 @@ impl InstanceOptions {
     /// // .. launches, by `instance.driver()`; then:
     /// for difference in instance.take_differences() {
     ///     panic!("{difference}");
+    /// }
+    /// for kernel in instance.take_one_order() {
+    ///     println!("{kernel}"); // of these no difference was looked for
     /// }
     /// # Ok::<(), cuda_emulator::InstanceError>(())
     /// ```
